@@ -1,0 +1,458 @@
+//! Several callbacks in a fixed order: who is called at a hook, what each is shown, and one outcome of all.
+//!
+//! It does not run guests (an implementation of [`Callback`] does), and holds no rule about decisions
+//! ([`resolve`] has them). Main type: [`Chain`].
+
+use std::{fmt, sync::Arc, time::Duration};
+
+use serde::{Deserialize, Serialize, Serializer};
+
+use crate::{
+    CallbackFailure, Catalog, Consequence, Event, FailureRecord, Hook, InstanceName, Key, Knobs, MeasurementSpec,
+    Measurements, Moment, Outcome, Permit, Subscription, Value,
+    resolve::{Answer, resolve},
+};
+
+/// Who a callback is, as every line about it says.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Identity {
+    /// The configured name.
+    pub instance: InstanceName,
+    /// The plugin's name from its manifest.
+    pub plugin: String,
+    /// The plugin's version from its manifest.
+    pub version: String,
+    /// SHA-256 of its file in hexadecimal; `None` for a callback that is part of the program.
+    pub sha256: Option<String>,
+}
+
+/// Serialises what an [`Arc`] holds; serde itself does so only with a feature that every crate would get.
+pub(crate) fn shared<S: Serializer>(identity: &Arc<Identity>, to: S) -> Result<S::Ok, S::Error> {
+    identity.as_ref().serialize(to)
+}
+
+/// What a callback has used since the process began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Usage {
+    /// Fuel of all calls.
+    pub fuel: u64,
+    /// Wall-clock time of all calls.
+    pub time: Duration,
+}
+
+/// One callback, wherever it runs.
+pub trait Callback {
+    /// Who it is.
+    fn identity(&self) -> &Arc<Identity>;
+
+    /// Its place: lower runs earlier.
+    fn order(&self) -> i32;
+
+    /// What it listens to. Read once, when it joins a chain.
+    fn subscriptions(&self) -> &[Subscription];
+
+    /// Answers an event.
+    ///
+    /// # Errors
+    ///
+    /// When the call failed; the callback itself sees to it that a later call can succeed, or says with
+    /// the failure's consequence that none will.
+    fn handle(&mut self, event: &Event) -> Result<Vec<crate::Decision>, CallbackFailure>;
+
+    /// Its state and the version of that state; `None` for a callback without one.
+    ///
+    /// # Errors
+    ///
+    /// When the call failed and there is no earlier good state.
+    fn save(&mut self) -> Result<Option<(u32, Vec<u8>)>, CallbackFailure>;
+
+    /// Takes a state back.
+    ///
+    /// # Errors
+    ///
+    /// When it refuses the state, with its words.
+    fn load(&mut self, version: u32, state: &[u8]) -> Result<(), CallbackFailure>;
+
+    /// What it has used so far.
+    fn usage(&self) -> Usage;
+}
+
+/// A callback's state as a checkpoint keeps it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct SavedState {
+    /// Whose state it is; by this name it is found again.
+    pub instance: InstanceName,
+    /// The plugin that wrote it.
+    pub plugin: String,
+    /// That plugin's version.
+    pub version: String,
+    /// The version of the state itself.
+    pub state_version: u32,
+    /// The state.
+    pub bytes: Vec<u8>,
+}
+
+/// What a callback did in a run, for the report.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Summary {
+    /// Who.
+    #[serde(flatten, serialize_with = "shared")]
+    pub by: Arc<Identity>,
+    /// Calls, failed ones included.
+    pub calls: u64,
+    /// Decisions, refused ones included.
+    pub decisions: u64,
+    /// Calls that failed.
+    pub failures: u64,
+    /// Fuel of all calls.
+    pub fuel: u64,
+    /// Wall-clock seconds of all calls.
+    pub seconds: f64,
+}
+
+/// What the loop asks at a hook: event in, resolved controls out.
+pub trait Callbacks {
+    /// Tells that a hook fires and returns what is to be done.
+    fn handle(&mut self, moment: &Moment, measurements: &mut dyn Measurements, knobs: &Knobs) -> Outcome;
+
+    /// The state of every callback that has one, for a checkpoint. A failure is in the second list and
+    /// leaves that callback's state out.
+    fn save(&mut self) -> (Vec<SavedState>, Vec<FailureRecord>);
+
+    /// What each callback did so far.
+    fn summaries(&self) -> Vec<Summary>;
+}
+
+/// A name that a callback reads and nobody offers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownMeasurement {
+    /// Who reads it.
+    pub instance: InstanceName,
+    /// At which hook.
+    pub hook: Hook,
+    /// What it wrote.
+    pub name: String,
+    /// The nearest names that exist.
+    pub nearest: Vec<String>,
+}
+
+impl fmt::Display for UnknownMeasurement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}` reads `{}` at `{}`, and nothing offers it", self.instance, self.name, self.hook)?;
+        if !self.nearest.is_empty() {
+            write!(f, "; the nearest names are `{}`", self.nearest.join("`, `"))?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for UnknownMeasurement {}
+
+/// Callbacks in the order of (order, instance name).
+pub struct Chain {
+    catalog: Catalog,
+    links: Vec<Link>,
+    /// Values that callbacks reported and that the chain knows of them, by key.
+    own: Vec<Option<f64>>,
+    event: Event,
+    due: Vec<Key>,
+}
+
+struct Link {
+    callback: Box<dyn Callback>,
+    permit: Permit,
+    /// Subscriptions by hook, each with the keys that its patterns match.
+    plan: [Vec<Planned>; Hook::ALL.len()],
+    /// Size of the catalog when the patterns were expanded.
+    expanded_at: usize,
+    keys: StatKeys,
+    calls: u64,
+    decisions: u64,
+    failures: u64,
+    disabled: bool,
+}
+
+struct Planned {
+    subscription: Subscription,
+    keys: Vec<Key>,
+}
+
+#[derive(Clone, Copy)]
+struct StatKeys {
+    time: Key,
+    fuel: Key,
+    failures: Key,
+}
+
+impl Chain {
+    /// Puts callbacks in order and adds what they report about themselves to the catalog.
+    ///
+    /// # Errors
+    ///
+    /// All names that some callback reads and nobody offers. A pattern with `*` may match nothing yet.
+    pub fn new(catalog: Catalog, callbacks: Vec<(Box<dyn Callback>, Permit)>) -> Result<Self, Vec<UnknownMeasurement>> {
+        let mut links: Vec<Link> =
+            callbacks.into_iter().map(|(callback, permit)| Link::new(&catalog, callback, permit)).collect();
+        links.sort_by(|a, b| {
+            let place = |link: &Link| (link.callback.order(), link.callback.identity().instance.clone());
+            place(a).cmp(&place(b))
+        });
+        let names: Vec<String> = links.iter().map(|link| format!("{}/", link.identity().instance)).collect();
+        let unknown: Vec<UnknownMeasurement> = links.iter().flat_map(|link| link.unknown(&catalog, &names)).collect();
+        if !unknown.is_empty() {
+            return Err(unknown);
+        }
+        let moment =
+            Moment { hook: Hook::TrainBegin, occurrence: 0, progress: Default::default(), detail: String::new() };
+        let event = Event { moment, scalars: Vec::new(), vectors: Vec::new(), texts: Vec::new() };
+        Ok(Self { catalog, links, own: Vec::new(), event, due: Vec::new() })
+    }
+
+    /// Who is in the chain, in the order of calls, with what each may do.
+    pub fn members(&self) -> impl Iterator<Item = (&Arc<Identity>, &Permit)> {
+        self.links.iter().map(|link| (link.identity(), &link.permit))
+    }
+
+    /// Hands a saved state to the callback that it belongs to.
+    ///
+    /// # Errors
+    ///
+    /// When the callback refuses it. A state whose instance is not in the chain is `Ok(false)`.
+    pub fn load(&mut self, state: &SavedState) -> Result<bool, CallbackFailure> {
+        match self.links.iter_mut().find(|link| link.identity().instance == state.instance) {
+            Some(link) => link.callback.load(state.state_version, &state.bytes).map(|()| true),
+            None => Ok(false),
+        }
+    }
+
+    /// Whether somebody is called at an occurrence of a hook.
+    fn anyone_due(&self, moment: &Moment) -> bool {
+        self.links.iter().any(|link| link.is_due(moment))
+    }
+
+    fn remember(&mut self, key: Key, value: f64) {
+        let at = key as usize;
+        if self.own.len() <= at {
+            self.own.resize(at + 1, None);
+        }
+        self.own[at] = Some(value);
+    }
+
+    /// Fills the event with what one link reads now.
+    fn fill(&mut self, at: usize, moment: &Moment, measurements: &mut dyn Measurements) {
+        self.due.clear();
+        self.links[at].collect_due(&self.catalog, moment, &mut self.due);
+        let event = &mut self.event;
+        event.moment.clone_from(moment);
+        event.scalars.clear();
+        event.vectors.clear();
+        event.texts.clear();
+        for &key in &self.due {
+            let own = self.own.get(key as usize).copied().flatten().map(Value::Scalar);
+            match own.or_else(|| measurements.read(key)) {
+                Some(Value::Scalar(value)) => event.scalars.push((key, value)),
+                Some(Value::Vector(values)) => event.vectors.push((key, values)),
+                Some(Value::Text(text)) => event.texts.push((key, text)),
+                None => {}
+            }
+        }
+    }
+
+    fn prefetch(&mut self, moment: &Moment, measurements: &mut dyn Measurements) {
+        self.due.clear();
+        for link in &mut self.links {
+            if link.is_due(moment) {
+                link.collect_due(&self.catalog, moment, &mut self.due);
+            }
+        }
+        self.due.sort_unstable();
+        self.due.dedup();
+        measurements.prefetch(&self.due);
+    }
+
+    fn note_usage(&mut self, at: usize) {
+        let link = &self.links[at];
+        let (keys, usage, failures) = (link.keys, link.callback.usage(), link.failures);
+        self.remember(keys.time, usage.time.as_secs_f64());
+        self.remember(keys.fuel, usage.fuel as f64);
+        self.remember(keys.failures, failures as f64);
+    }
+}
+
+impl Callbacks for Chain {
+    fn handle(&mut self, moment: &Moment, measurements: &mut dyn Measurements, knobs: &Knobs) -> Outcome {
+        if !self.anyone_due(moment) {
+            return Outcome::default();
+        }
+        self.prefetch(moment, measurements);
+        let mut failures = Vec::new();
+        let mut decided = Vec::new();
+        for at in 0..self.links.len() {
+            if !self.links[at].is_due(moment) {
+                continue;
+            }
+            self.fill(at, moment, measurements);
+            let link = &mut self.links[at];
+            match link.call(&self.event) {
+                Ok(decisions) if decisions.is_empty() => {}
+                Ok(decisions) => decided.push((at, decisions)),
+                Err(failure) => failures.push(FailureRecord { by: Arc::clone(link.identity()), failure }),
+            }
+            self.note_usage(at);
+        }
+        let answers = decided
+            .into_iter()
+            .map(|(at, decisions)| {
+                let link = &self.links[at];
+                Answer { by: Arc::clone(link.identity()), permit: &link.permit, decisions }
+            })
+            .collect();
+        let mut outcome = resolve(moment.hook, answers, knobs);
+        for (name, value) in &outcome.controls.reports {
+            let key = self.catalog.offer(MeasurementSpec::new(name, "", "reported by a callback"));
+            let at = key as usize;
+            if self.own.len() <= at {
+                self.own.resize(at + 1, None);
+            }
+            self.own[at] = Some(*value);
+        }
+        outcome.failures = failures;
+        outcome
+    }
+
+    fn save(&mut self) -> (Vec<SavedState>, Vec<FailureRecord>) {
+        let (mut states, mut failures) = (Vec::new(), Vec::new());
+        for link in &mut self.links {
+            let by = Arc::clone(link.identity());
+            match link.callback.save() {
+                Ok(Some((state_version, bytes))) => states.push(SavedState {
+                    instance: by.instance.clone(),
+                    plugin: by.plugin.clone(),
+                    version: by.version.clone(),
+                    state_version,
+                    bytes,
+                }),
+                Ok(None) => {}
+                Err(failure) => {
+                    link.failures += 1;
+                    failures.push(FailureRecord { by, failure });
+                }
+            }
+        }
+        (states, failures)
+    }
+
+    fn summaries(&self) -> Vec<Summary> {
+        self.links.iter().map(Link::summary).collect()
+    }
+}
+
+impl Link {
+    fn new(catalog: &Catalog, callback: Box<dyn Callback>, permit: Permit) -> Self {
+        let instance = &callback.identity().instance;
+        let offer = |what: &str, unit: &str, meaning: &str| {
+            catalog.offer(MeasurementSpec::new(format!("callback/{instance}/{what}"), unit, meaning))
+        };
+        let keys = StatKeys {
+            time: offer("time", "s", "wall-clock time of all calls of this callback in this process"),
+            fuel: offer("fuel", "1", "fuel of all calls of this callback in this process"),
+            failures: offer("failures", "1", "failed calls of this callback in this process"),
+        };
+        let mut plan: [Vec<Planned>; Hook::ALL.len()] = Default::default();
+        for subscription in callback.subscriptions() {
+            plan[subscription.hook.index()].push(Planned { subscription: subscription.clone(), keys: Vec::new() });
+        }
+        Self { callback, permit, plan, expanded_at: 0, keys, calls: 0, decisions: 0, failures: 0, disabled: false }
+    }
+
+    fn identity(&self) -> &Arc<Identity> {
+        self.callback.identity()
+    }
+
+    fn is_due(&self, moment: &Moment) -> bool {
+        !self.disabled
+            && self.plan[moment.hook.index()].iter().any(|planned| planned.subscription.is_due(moment.occurrence))
+    }
+
+    /// Adds the keys of all due subscriptions, each once, in the order of subscriptions.
+    fn collect_due(&mut self, catalog: &Catalog, moment: &Moment, due: &mut Vec<Key>) {
+        // A report of a new name can only make the catalog longer.
+        let size = catalog.len();
+        if self.expanded_at != size {
+            for planned in self.plan.iter_mut().flatten() {
+                planned.expand(catalog);
+            }
+            self.expanded_at = size;
+        }
+        let start = due.len();
+        for planned in &self.plan[moment.hook.index()] {
+            if planned.subscription.is_due(moment.occurrence) {
+                let fresh = |key: &&Key| !due[start..].contains(key);
+                let keys: &[Key] = &planned.keys;
+                if due.len() == start {
+                    due.extend_from_slice(keys);
+                } else {
+                    let more: Vec<Key> = keys.iter().filter(fresh).copied().collect();
+                    due.extend(more);
+                }
+            }
+        }
+    }
+
+    fn call(&mut self, event: &Event) -> Result<Vec<crate::Decision>, CallbackFailure> {
+        self.calls += 1;
+        let answer = self.callback.handle(event);
+        match &answer {
+            Ok(decisions) => self.decisions += decisions.len() as u64,
+            Err(failure) => {
+                self.failures += 1;
+                self.disabled = failure.consequence != Consequence::Restart;
+            }
+        }
+        answer
+    }
+
+    /// What it reads and neither the catalog nor another callback's reports (`<instance>/`) can offer.
+    fn unknown(&self, catalog: &Catalog, reporters: &[String]) -> Vec<UnknownMeasurement> {
+        let subscriptions = self.callback.subscriptions().iter();
+        subscriptions
+            .flat_map(|subscription| subscription.reads.iter().map(move |name| (subscription.hook, name)))
+            .filter(|(_, name)| {
+                catalog.matching(name).is_empty()
+                    && !reporters.iter().any(|own| name.as_str().starts_with(own.as_str()))
+            })
+            .map(|(hook, name)| UnknownMeasurement {
+                instance: self.identity().instance.clone(),
+                hook,
+                name: name.as_str().to_owned(),
+                nearest: catalog.nearest(name.as_str()),
+            })
+            .collect()
+    }
+
+    fn summary(&self) -> Summary {
+        let usage = self.callback.usage();
+        Summary {
+            by: Arc::clone(self.identity()),
+            calls: self.calls,
+            decisions: self.decisions,
+            failures: self.failures,
+            fuel: usage.fuel,
+            seconds: usage.time.as_secs_f64(),
+        }
+    }
+}
+
+impl Planned {
+    fn expand(&mut self, catalog: &Catalog) {
+        self.keys.clear();
+        for pattern in &self.subscription.reads {
+            for key in catalog.matching(pattern) {
+                if !self.keys.contains(&key) {
+                    self.keys.push(key);
+                }
+            }
+        }
+    }
+}
