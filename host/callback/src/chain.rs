@@ -66,6 +66,11 @@ pub trait Callback {
     /// When the call failed and there is no earlier good state.
     fn save(&mut self) -> Result<Option<(u32, Vec<u8>)>, CallbackFailure>;
 
+    /// The failure that the last [`Callback::save`] got over, since an earlier good state was there to be given.
+    fn take_failure(&mut self) -> Option<CallbackFailure> {
+        None
+    }
+
     /// Takes a state back.
     ///
     /// # Errors
@@ -116,8 +121,8 @@ pub trait Callbacks {
     /// Tells that a hook fires and returns what is to be done.
     fn handle(&mut self, moment: &Moment, measurements: &mut dyn Measurements, knobs: &Knobs) -> Outcome;
 
-    /// The state of every callback that has one, for a checkpoint. A failure is in the second list and
-    /// leaves that callback's state out.
+    /// The state of every callback that has one, for a checkpoint. A failure is in the second list; what is
+    /// kept of that callback then is its last good state, if it has one.
     fn save(&mut self) -> (Vec<SavedState>, Vec<FailureRecord>);
 
     /// What each callback did so far.
@@ -325,19 +330,23 @@ impl Callbacks for Chain {
         let (mut states, mut failures) = (Vec::new(), Vec::new());
         for link in &mut self.links {
             let by = Arc::clone(link.identity());
-            match link.callback.save() {
-                Ok(Some((state_version, bytes))) => states.push(SavedState {
-                    instance: by.instance.clone(),
-                    plugin: by.plugin.clone(),
-                    version: by.version.clone(),
-                    state_version,
-                    bytes,
-                }),
-                Ok(None) => {}
-                Err(failure) => {
-                    link.failures += 1;
-                    failures.push(FailureRecord { by, failure });
+            let saved = link.callback.save();
+            let failure = match saved {
+                Ok(state) => {
+                    states.extend(state.map(|(state_version, bytes)| SavedState {
+                        instance: by.instance.clone(),
+                        plugin: by.plugin.clone(),
+                        version: by.version.clone(),
+                        state_version,
+                        bytes,
+                    }));
+                    link.callback.take_failure()
                 }
+                Err(failure) => Some(failure),
+            };
+            if let Some(failure) = failure {
+                link.count_failure(&failure);
+                failures.push(FailureRecord { by, failure });
             }
         }
         (states, failures)
@@ -405,12 +414,14 @@ impl Link {
         let answer = self.callback.handle(event);
         match &answer {
             Ok(decisions) => self.decisions += decisions.len() as u64,
-            Err(failure) => {
-                self.failures += 1;
-                self.disabled = failure.consequence != Consequence::Restart;
-            }
+            Err(failure) => self.count_failure(failure),
         }
         answer
+    }
+
+    fn count_failure(&mut self, failure: &CallbackFailure) {
+        self.failures += 1;
+        self.disabled = failure.consequence != Consequence::Restart;
     }
 
     /// What it reads and neither the catalog nor another callback's reports (`<instance>/`) can offer.

@@ -29,6 +29,7 @@ pub enum Decision {
         /// The knob, or the part of its name before `/` for all below it.
         knob: String,
         /// The new value.
+        #[serde(with = "crate::number")]
         value: f64,
     },
     /// Multiply a knob by a factor.
@@ -36,6 +37,7 @@ pub enum Decision {
         /// The knob, or the part of its name before `/` for all below it.
         knob: String,
         /// What to multiply by.
+        #[serde(with = "crate::number")]
         factor: f64,
     },
     /// Publish a measurement of the callback's own.
@@ -43,6 +45,7 @@ pub enum Decision {
         /// The name, without the instance.
         name: String,
         /// The value; NaN and infinities are allowed.
+        #[serde(with = "crate::number")]
         value: f64,
     },
     /// Leave a name out of the log record.

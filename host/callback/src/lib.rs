@@ -59,6 +59,7 @@ mod knob;
 mod manifest;
 mod measurement;
 mod name;
+pub mod number;
 mod outcome;
 mod resolve;
 

@@ -19,9 +19,9 @@ pub type Key = u32;
 #[serde(untagged)]
 pub enum Value {
     /// One number.
-    Scalar(f64),
+    Scalar(#[serde(with = "crate::number")] f64),
     /// Several numbers under one name.
-    Vector(Vec<f32>),
+    Vector(#[serde(with = "crate::number::list")] Vec<f32>),
     /// Words.
     Text(String),
 }

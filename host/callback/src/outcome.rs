@@ -64,8 +64,10 @@ pub struct Change {
     /// The knob's name.
     pub knob: String,
     /// The value that stood.
+    #[serde(with = "crate::number")]
     pub before: f64,
     /// The value that this decision gave it; a later one may have changed it again.
+    #[serde(with = "crate::number")]
     pub after: f64,
 }
 

@@ -1,0 +1,124 @@
+//! What callbacks decided is carried out here and nowhere else.
+//!
+//! Requests wait in the loop's state for their safe point; knobs and restores happen at once. What cannot be
+//! carried out is refused in the timeline.
+
+use burn::tensor::backend::AutodiffBackend;
+use host_callback::{Consequence, Hook, Moment, Outcome};
+
+use crate::{
+    Ending, RunEvent,
+    checkpoint::{Content, RunState, Snapshot, model_bytes, optimizer_bytes},
+    error::CheckpointError,
+    session::Session,
+    state::ResumePoint,
+    task::Task,
+};
+
+impl<B: AutodiffBackend, T: Task<B>> Session<'_, B, T> {
+    /// Carries an outcome out and tells the observer every line of it.
+    pub(crate) fn carry_out(&mut self, moment: &Moment, mut outcome: Outcome) -> Outcome {
+        self.restore(moment, &mut outcome);
+        let controls = &outcome.controls;
+        for &(knob, value) in &controls.writes {
+            self.run.knobs.set(knob, value);
+        }
+        let pending = &mut self.run.state.pending;
+        pending.stop.extend(controls.stop.iter().map(|asked| (asked.by.to_string(), asked.what.clone())));
+        pending.evaluate |= controls.evaluate;
+        pending.log |= controls.log;
+        for asked in &controls.save {
+            if !pending.save.contains(&asked.what) {
+                pending.save.push(asked.what.clone());
+            }
+        }
+        if let Some(asked) = controls.end_epoch.as_ref().filter(|_| self.run.state.epoch_begun) {
+            self.run.state.epoch_over = true;
+            self.skipped_by = asked.by.to_string();
+        }
+        self.lose_guards(&outcome);
+        self.tell(moment, &outcome);
+        outcome
+    }
+
+    /// Puts weights and optimizer state back, or refuses to.
+    fn restore(&mut self, moment: &Moment, outcome: &mut Outcome) {
+        let Some(asked) = outcome.controls.restore.clone() else { return };
+        let restored = self.run.store.find(&asked.what).and_then(|checkpoint| {
+            self.run.load_weights(&checkpoint)?;
+            Ok(checkpoint)
+        });
+        match restored {
+            Ok(checkpoint) => {
+                // The weights are those of a checkpoint, but not of one for this step.
+                self.saved = None;
+                let (progress, step) = (moment.progress, checkpoint.step());
+                self.observer.observe(&RunEvent::Restored { progress, tag: &asked.what, step });
+            }
+            Err(error) => {
+                outcome.controls.restore = None;
+                outcome.refuse(asked.record, error.to_string());
+            }
+        }
+    }
+
+    fn lose_guards(&mut self, outcome: &Outcome) {
+        let lost = outcome.failures.iter().find(|record| record.failure.consequence == Consequence::StopRun);
+        if let Some(record) = lost {
+            let (instance, error) = (record.by.instance.to_string(), record.failure.to_string());
+            self.guard_lost.get_or_insert(Ending::GuardLost { instance, error });
+        }
+    }
+
+    fn tell(&mut self, moment: &Moment, outcome: &Outcome) {
+        let (progress, hook) = (moment.progress, moment.hook);
+        for failure in &outcome.failures {
+            self.observer.observe(&RunEvent::CallbackFailed { progress, hook, failure });
+        }
+        for record in &outcome.records {
+            self.observer.observe(&RunEvent::Decided { progress, hook, record });
+        }
+        if !outcome.controls.reports.is_empty() {
+            self.observer.observe(&RunEvent::Reported { progress, values: &outcome.controls.reports });
+        }
+    }
+
+    /// The state of loop and callbacks as it is now, for a checkpoint.
+    pub(crate) fn snapshot(&mut self, resume: ResumePoint) -> Snapshot {
+        self.tick();
+        let (callbacks, failures) = self.callbacks.save();
+        let progress = self.run.current_progress();
+        for failure in &failures {
+            self.observer.observe(&RunEvent::CallbackFailed { progress, hook: Hook::SaveBegin, failure });
+        }
+        let run = &*self.run;
+        let knobs = run.knobs.iter().map(|(_, knob)| (knob.spec.name.clone(), knob.value)).collect();
+        let state = RunState {
+            run: run.state.clone(),
+            resume,
+            knobs,
+            tags: Default::default(),
+            mark: self.observer.mark(),
+            data: run.data_identity(),
+        };
+        Snapshot { state, callbacks }
+    }
+
+    /// Makes a checkpoint of the weights that stand durable and tags it; returns its name.
+    pub(crate) fn write(&mut self, snapshot: Snapshot, tags: &[String]) -> Result<String, CheckpointError> {
+        if let Some(name) = &self.saved {
+            self.run.store.tag(name, tags)?;
+            return Ok(name.clone());
+        }
+        let run = &mut *self.run;
+        let model = run.model.as_ref().expect("the optimizer gives the model back");
+        let content = Content {
+            state: snapshot.state,
+            callbacks: snapshot.callbacks,
+            model: model_bytes::<B, _>(model, &run.parameters),
+            optimizer: optimizer_bytes(model, &run.optimizer, &run.parameters),
+        };
+        let checkpoint = run.store.save(content, tags)?;
+        Ok(checkpoint.path().file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default())
+    }
+}

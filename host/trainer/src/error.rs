@@ -1,0 +1,114 @@
+//! What can go wrong in training, sorted by what a person can do about it.
+//!
+//! It does not word hints for the terminal: the program does.
+
+use std::path::PathBuf;
+
+use crate::device::NoDevice;
+
+/// A run that could not be prepared or did not go on.
+#[derive(Debug, thiserror::Error)]
+pub enum TrainError {
+    /// The task's settings contradict each other or the data.
+    #[error("task setting `{key}`: {message}")]
+    Setting {
+        /// The key within `[task]`.
+        key: &'static str,
+        /// What is wrong and what is allowed.
+        message: String,
+    },
+    /// The task kind does not exist.
+    #[error("no task is called `{kind}`; there are {known}")]
+    UnknownTask {
+        /// What was written.
+        kind: String,
+        /// The kinds that exist.
+        known: String,
+    },
+    /// The data cannot be read or breaks its format.
+    #[error("data file {}: {message}", path.display())]
+    Data {
+        /// The file.
+        path: PathBuf,
+        /// Where in it and what is wrong.
+        message: String,
+    },
+    /// Parameter groups do not fit the model.
+    #[error("parameter groups: {0}")]
+    Groups(String),
+    /// A checkpoint cannot be written, read or used.
+    #[error(transparent)]
+    Checkpoint(#[from] CheckpointError),
+    /// The device is not there.
+    #[error(transparent)]
+    Device(#[from] NoDevice),
+    /// The loss is NaN or infinite and no callback handled it.
+    #[error(
+        "the loss of step {step} is {loss} and no callback skipped the update, restored a checkpoint or stopped; \
+         a smaller learning rate, `train.clip-norm` or the plugin `nan-guard` help"
+    )]
+    NonFiniteLoss {
+        /// The step that was being done, 0 for the first.
+        step: u64,
+        /// Its loss.
+        loss: f64,
+    },
+    /// Callbacks dropped every batch of a whole epoch.
+    #[error(
+        "callbacks left nothing of epoch {epoch} to train on; the last to skip a batch or to end the epoch was `{by}`"
+    )]
+    AllSkipped {
+        /// The epoch, 0 for the first.
+        epoch: u64,
+        /// Who skipped a batch or ended the epoch last.
+        by: String,
+    },
+}
+
+/// What is wrong with a checkpoint.
+#[derive(Debug, thiserror::Error)]
+pub enum CheckpointError {
+    /// Reading or writing failed.
+    #[error("{action} {}: {source}", path.display())]
+    Io {
+        /// What was tried.
+        action: &'static str,
+        /// The file or folder.
+        path: PathBuf,
+        /// The system's error.
+        source: std::io::Error,
+    },
+    /// The folder is not a whole checkpoint.
+    #[error("checkpoint {} is damaged: {message}{}", path.display(), offer(older))]
+    Damaged {
+        /// The checkpoint's folder.
+        path: PathBuf,
+        /// Which file, and what is wrong with it.
+        message: String,
+        /// The newest whole checkpoint before it.
+        older: Option<PathBuf>,
+    },
+    /// The checkpoint belongs to another model or configuration.
+    #[error("checkpoint {} does not fit this run: {message}", path.display())]
+    Mismatch {
+        /// The checkpoint's folder.
+        path: PathBuf,
+        /// What differs.
+        message: String,
+    },
+    /// There is no checkpoint where one was looked for.
+    #[error("no checkpoint in {}: {message}", path.display())]
+    Missing {
+        /// The folder.
+        path: PathBuf,
+        /// What was looked for.
+        message: String,
+    },
+}
+
+fn offer(older: &Option<PathBuf>) -> String {
+    match older {
+        Some(path) => format!("; the one before it is whole: --resume {}", path.display()),
+        None => String::new(),
+    }
+}

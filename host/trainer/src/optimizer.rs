@@ -1,0 +1,180 @@
+//! The update of parameters: AdamW and SGD, with a learning rate and a weight decay for each group.
+//!
+//! It does not clip (see `gradients`) and does not choose rates (knobs do). Main type: [`Optimizer`].
+
+use std::collections::HashMap;
+
+use burn::{
+    module::{AutodiffModule, ModuleMapper, Param, ParamId},
+    optim::{AdamWConfig, AdamWState, AdaptiveMomentumState, GradientsParams, SimpleOptimizer},
+    tensor::{
+        Tensor, TensorPrimitive,
+        backend::{AutodiffBackend, Backend},
+        ops::FloatTensor,
+    },
+};
+
+use crate::{OptimizerRule, parameters::Parameters};
+
+/// The rates of one group at one step.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rates {
+    /// Learning rate.
+    pub learning_rate: f64,
+    /// Weight decay.
+    pub weight_decay: f64,
+}
+
+/// The optimizer with its state: what each parameter's past gradients left.
+pub struct Optimizer<B: AutodiffBackend> {
+    rule: OptimizerRule,
+    slots: HashMap<ParamId, Slots<B::InnerBackend>>,
+}
+
+/// What the rule keeps for one parameter: tensors of the parameter's shape, and how often it was updated.
+pub struct Slots<I: Backend> {
+    /// Updates so far.
+    pub time: usize,
+    /// AdamW: first and second moment. SGD: the velocity, or nothing without momentum.
+    pub tensors: Vec<FloatTensor<I>>,
+}
+
+impl<I: Backend> Slots<I> {
+    fn tensor<const D: usize>(&self, at: usize) -> Option<Tensor<I, D>> {
+        self.tensors.get(at).map(|primitive| Tensor::from_primitive(TensorPrimitive::Float(primitive.clone())))
+    }
+}
+
+impl<B: AutodiffBackend> Optimizer<B> {
+    /// An optimizer that has seen no gradient.
+    pub fn new(rule: OptimizerRule) -> Self {
+        Self { rule, slots: HashMap::new() }
+    }
+
+    /// The names of the tensors that the rule keeps for a parameter, for checkpoints.
+    pub fn slot_names(&self) -> &'static [&'static str] {
+        match self.rule {
+            OptimizerRule::Adamw { .. } => &["moment-1", "moment-2"],
+            OptimizerRule::Sgd { momentum: 0.0, .. } => &[],
+            OptimizerRule::Sgd { .. } => &["velocity"],
+        }
+    }
+
+    /// What is kept for a parameter, if it was ever updated.
+    pub fn slots(&self, id: ParamId) -> Option<&Slots<B::InnerBackend>> {
+        self.slots.get(&id)
+    }
+
+    /// Replaces everything that is kept.
+    pub fn load(&mut self, slots: HashMap<ParamId, Slots<B::InnerBackend>>) {
+        self.slots = slots;
+    }
+
+    /// Updates every parameter that has a gradient, with the rates of its group.
+    pub fn step<M: AutodiffModule<B>>(
+        &mut self,
+        model: M,
+        gradients: GradientsParams,
+        parameters: &Parameters,
+        rates: &[Rates],
+    ) -> M {
+        model.map(&mut Update { optimizer: self, gradients, parameters, rates })
+    }
+
+    fn update<const D: usize>(
+        &mut self,
+        id: ParamId,
+        value: Tensor<B::InnerBackend, D>,
+        gradient: Tensor<B::InnerBackend, D>,
+        rates: Rates,
+    ) -> Tensor<B::InnerBackend, D> {
+        let past = self.slots.remove(&id);
+        let (value, slots) = match self.rule {
+            OptimizerRule::Adamw { beta1, beta2, epsilon } => {
+                adamw((beta1, beta2, epsilon), value, gradient, past, rates)
+            }
+            OptimizerRule::Sgd { momentum, dampening, nesterov } => {
+                sgd((momentum, dampening, nesterov), value, gradient, past, rates)
+            }
+        };
+        self.slots.insert(id, slots);
+        value
+    }
+}
+
+struct Update<'a, B: AutodiffBackend> {
+    optimizer: &'a mut Optimizer<B>,
+    gradients: GradientsParams,
+    parameters: &'a Parameters,
+    rates: &'a [Rates],
+}
+
+impl<B: AutodiffBackend> ModuleMapper<B> for Update<'_, B> {
+    fn map_float<const D: usize>(&mut self, param: Param<Tensor<B, D>>) -> Param<Tensor<B, D>> {
+        let (id, tensor, mapper) = param.consume();
+        let known = self.parameters.get(id);
+        let gradient = self.gradients.remove::<B::InnerBackend, D>(id);
+        let tensor = match (known, gradient) {
+            (Some(parameter), Some(gradient)) => {
+                let wants_gradient = tensor.is_require_grad();
+                let value = self.optimizer.update(id, tensor.inner(), gradient, self.rates[parameter.group]);
+                Tensor::from_inner(value).set_require_grad(wants_gradient)
+            }
+            _ => tensor,
+        };
+        Param::from_mapped_value(id, tensor, mapper)
+    }
+}
+
+/// burn's own AdamW, whose weight decay is fixed when it is built: it is built anew for each update.
+fn adamw<I: Backend, const D: usize>(
+    (beta1, beta2, epsilon): (f32, f32, f32),
+    value: Tensor<I, D>,
+    gradient: Tensor<I, D>,
+    past: Option<Slots<I>>,
+    rates: Rates,
+) -> (Tensor<I, D>, Slots<I>) {
+    let rule = AdamWConfig::new()
+        .with_beta_1(beta1)
+        .with_beta_2(beta2)
+        .with_epsilon(epsilon)
+        .with_weight_decay(rates.weight_decay as f32)
+        .build();
+    let state = past.and_then(|slots| {
+        let (moment_1, moment_2) = (slots.tensor(0)?, slots.tensor(1)?);
+        Some(AdamWState {
+            momentum: AdaptiveMomentumState { time: slots.time, moment_1, moment_2, max_moment_2: None },
+        })
+    });
+    let (value, state) = rule.step(rates.learning_rate, value, gradient, state);
+    let momentum = state.expect("AdamW always returns its state").momentum;
+    let tensors = vec![primitive(momentum.moment_1), primitive(momentum.moment_2)];
+    (value, Slots { time: momentum.time, tensors })
+}
+
+/// SGD as PyTorch defines it: `g += decay * w; v = momentum * v + (1 - dampening) * g` (`v = g` at first),
+/// and `w -= rate * v`, or with Nesterov's form `w -= rate * (g + momentum * v)`.
+fn sgd<I: Backend, const D: usize>(
+    (momentum, dampening, nesterov): (f64, f64, bool),
+    value: Tensor<I, D>,
+    gradient: Tensor<I, D>,
+    past: Option<Slots<I>>,
+    rates: Rates,
+) -> (Tensor<I, D>, Slots<I>) {
+    let time = past.as_ref().map_or(0, |slots| slots.time) + 1;
+    let gradient =
+        if rates.weight_decay == 0.0 { gradient } else { gradient + value.clone().mul_scalar(rates.weight_decay) };
+    if momentum == 0.0 {
+        return (value - gradient.mul_scalar(rates.learning_rate), Slots { time, tensors: Vec::new() });
+    }
+    let velocity = match past.and_then(|slots| slots.tensor::<D>(0)) {
+        Some(velocity) => velocity.mul_scalar(momentum) + gradient.clone().mul_scalar(1.0 - dampening),
+        None => gradient.clone(),
+    };
+    let direction = if nesterov { gradient + velocity.clone().mul_scalar(momentum) } else { velocity.clone() };
+    (value - direction.mul_scalar(rates.learning_rate), Slots { time, tensors: vec![primitive(velocity)] })
+}
+
+fn primitive<I: Backend, const D: usize>(tensor: Tensor<I, D>) -> FloatTensor<I> {
+    tensor.into_primitive().tensor()
+}

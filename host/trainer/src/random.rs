@@ -1,0 +1,53 @@
+//! Everything that the loop draws at random, as a function of the seed and the place in the run.
+//!
+//! Nothing here keeps a state, so a resumed run has nothing to restore. The stream is ChaCha's, which is the
+//! same on every platform.
+
+use rand::{RngExt, SeedableRng, seq::SliceRandom};
+use rand_chacha::ChaCha8Rng;
+
+/// Different uses of one seed draw from different streams.
+#[derive(Clone, Copy)]
+enum Use {
+    Order = 1,
+    Offset = 2,
+    Step = 3,
+}
+
+fn generator(seed: u64, purpose: Use, place: u64) -> ChaCha8Rng {
+    let mut generator = ChaCha8Rng::seed_from_u64(seed ^ place.wrapping_mul(0x9E37_79B9_7F4A_7C15));
+    generator.set_stream(purpose as u64);
+    generator
+}
+
+/// The order of an epoch's samples.
+pub(crate) fn order(seed: u64, epoch: u64, samples: usize) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..samples).collect();
+    order.shuffle(&mut generator(seed, Use::Order, epoch));
+    order
+}
+
+/// A number below `limit` (at least 1) for an epoch.
+pub(crate) fn below(seed: u64, epoch: u64, limit: u64) -> u64 {
+    generator(seed, Use::Offset, epoch).random_range(0..limit)
+}
+
+/// The seed of the backend's own generator (dropout) at a step.
+pub(crate) fn step_seed(seed: u64, step: u64) -> u64 {
+    generator(seed, Use::Step, step).random()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_order_has_every_sample_once() {
+        let mut one = order(7, 0, 100);
+        assert_eq!(one, order(7, 0, 100));
+        assert_ne!(one, order(7, 1, 100));
+        assert_ne!(one, order(8, 0, 100));
+        one.sort_unstable();
+        assert_eq!(one, (0..100).collect::<Vec<_>>());
+    }
+}

@@ -1,0 +1,306 @@
+//! A run that is ready to train: task, model, optimizer, knobs, measurements, checkpoints.
+//!
+//! It does not loop: `session` does. Main types: [`Run`], and [`AnyRun`] where task and backend are known only
+//! at run time.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use burn::tensor::backend::AutodiffBackend;
+use host_callback::{Callbacks, Catalog, Knobs, Progress, Summary, Value};
+use serde_json::json;
+
+use crate::{
+    Artifact, Ending, Observer, Settings, Span, StopFlag, TrainError,
+    checkpoint::{self, Checkpoint, DataIdentity, RunState, Store},
+    error::CheckpointError,
+    knobs::LoopKnobs,
+    measure::Sources,
+    optimizer::Optimizer,
+    parameters::Parameters,
+    session::Session,
+    state::{LoopState, ResumePoint},
+    task::{Description, Task},
+};
+
+/// A run that is ready to train.
+pub struct Run<B: AutodiffBackend, T: Task<B>> {
+    pub(crate) task: T,
+    pub(crate) description: Description,
+    pub(crate) settings: Settings,
+    pub(crate) device: B::Device,
+    /// The device in words, for observers.
+    pub(crate) device_name: String,
+    /// Whether reading a value from the device costs nothing.
+    pub(crate) reads_are_free: bool,
+    /// `None` only while the optimizer has it.
+    pub(crate) model: Option<T::Model>,
+    pub(crate) optimizer: Optimizer<B>,
+    pub(crate) parameters: Parameters,
+    pub(crate) catalog: Catalog,
+    pub(crate) sources: Sources,
+    pub(crate) knobs: Knobs,
+    pub(crate) loop_knobs: LoopKnobs,
+    pub(crate) store: Store,
+    pub(crate) state: LoopState,
+    pub(crate) resume: ResumePoint,
+}
+
+/// What a finished run has to tell.
+#[derive(Debug)]
+pub struct RunReport {
+    /// How it ended.
+    pub ending: Ending,
+    /// The error, where it failed.
+    pub error: Option<TrainError>,
+    /// How far it came.
+    pub progress: Progress,
+    /// Time spent training, resumed parts included.
+    pub elapsed: Duration,
+    /// Samples and tokens that this process trained on, and the time that it took.
+    pub processed: Processed,
+    /// Results of the last evaluation, by name.
+    pub evaluation: BTreeMap<String, Value>,
+    /// What each callback did.
+    pub callbacks: Vec<Summary>,
+    /// Checkpoints with their tags, oldest first.
+    pub checkpoints: Vec<(String, Vec<String>)>,
+    /// What the task shows of the finished model; empty for a failed run.
+    pub artifacts: Vec<Artifact>,
+}
+
+/// What one process trained on.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Processed {
+    /// Samples.
+    pub samples: u64,
+    /// Tokens; 0 where the task has none.
+    pub tokens: u64,
+    /// Seconds, evaluations and checkpoints included.
+    pub seconds: f64,
+}
+
+/// A run whose task and backend are hidden.
+pub trait AnyRun {
+    /// Every measurement that the run offers.
+    fn catalog(&self) -> &Catalog;
+
+    /// Every knob with its value now.
+    fn knobs(&self) -> &Knobs;
+
+    /// What callbacks are told about the run, as JSON.
+    fn description(&self) -> String;
+
+    /// What the task is.
+    fn task(&self) -> &Description;
+
+    /// The model's parameters: name, shape, group.
+    fn parameters(&self) -> Vec<(String, Vec<usize>, String)>;
+
+    /// How far the run is: 0 steps unless resumed.
+    fn progress(&self) -> Progress;
+
+    /// How the run ended before, if it came to an end of its own and there is nothing left to train.
+    fn over(&self) -> Option<Ending>;
+
+    /// Trains until the run ends, one way or another.
+    fn train(&mut self, callbacks: &mut dyn Callbacks, observer: &mut dyn Observer, stop: &StopFlag) -> RunReport;
+
+    /// The weights as they stand, as the bytes of a safetensors file.
+    fn export(&self) -> Vec<u8>;
+}
+
+impl<B: AutodiffBackend, T: Task<B>> Run<B, T> {
+    /// Prepares a run, from its beginning or from a checkpoint.
+    ///
+    /// # Errors
+    ///
+    /// When parameter groups do not fit the model, the folder of checkpoints cannot be used, or the checkpoint
+    /// belongs to another task, data set, seed or model.
+    pub fn new(
+        task: T,
+        settings: Settings,
+        device: B::Device,
+        device_name: &str,
+        reads_are_free: bool,
+        resume: Option<&Checkpoint>,
+    ) -> Result<Self, TrainError> {
+        B::seed(&device, settings.seed);
+        let model = task.model(&device);
+        let parameters = Parameters::of::<B, _>(&model, &settings.groups)?;
+        let description = task.description();
+        let mut knobs = Knobs::new();
+        let loop_knobs = LoopKnobs::offer(&mut knobs, &settings);
+        let catalog = Catalog::new();
+        let sources = Sources::offer(&catalog, &description, &settings.groups, &knobs);
+        let store = Store::open(&settings.checkpoints, settings.keep)?;
+        let mut run = Self {
+            description,
+            device,
+            device_name: device_name.to_owned(),
+            reads_are_free,
+            model: Some(model),
+            optimizer: Optimizer::new(settings.optimizer),
+            parameters,
+            catalog,
+            sources,
+            knobs,
+            loop_knobs,
+            store,
+            state: LoopState::default(),
+            resume: ResumePoint::default(),
+            settings,
+            task,
+        };
+        if let Some(checkpoint) = resume {
+            run.load(checkpoint)?;
+        }
+        Ok(run)
+    }
+
+    fn load(&mut self, checkpoint: &Checkpoint) -> Result<(), TrainError> {
+        let RunState { run, resume, knobs, data, .. } = checkpoint.state()?;
+        let own = self.data_identity();
+        if data != own {
+            let message = format!("it was saved with {}; this run has {}", words(&data), words(&own));
+            return Err(CheckpointError::Mismatch { path: checkpoint.path().to_owned(), message }.into());
+        }
+        self.load_weights(checkpoint)?;
+        for (name, value) in knobs {
+            // A knob of a group that is not there any more has nothing to set.
+            if let Some(id) = self.knobs.id(&name) {
+                self.knobs.set(id, value);
+            }
+        }
+        self.state = run;
+        self.resume = resume;
+        Ok(())
+    }
+
+    /// Puts weights and optimizer state back, nothing else.
+    pub(crate) fn load_weights(&mut self, checkpoint: &Checkpoint) -> Result<(), CheckpointError> {
+        let mismatch = |message| CheckpointError::Mismatch { path: checkpoint.path().to_owned(), message };
+        let (model, optimizer) = (checkpoint.model()?, checkpoint.optimizer()?);
+        checkpoint::load_optimizer(
+            self.model(),
+            &mut Optimizer::<B>::new(self.settings.optimizer),
+            &self.parameters,
+            &optimizer,
+        )
+        .map_err(mismatch)?;
+        let loaded =
+            checkpoint::load_model::<B, _>(self.model().clone(), &self.parameters, &model).map_err(mismatch)?;
+        self.model = Some(loaded);
+        let model = self.model.as_ref().expect("it was just put there");
+        checkpoint::load_optimizer(model, &mut self.optimizer, &self.parameters, &optimizer).map_err(mismatch)
+    }
+
+    pub(crate) fn model(&self) -> &T::Model {
+        self.model.as_ref().expect("the optimizer gives the model back")
+    }
+
+    pub(crate) fn data_identity(&self) -> DataIdentity {
+        DataIdentity {
+            task: format!("{} ({})", self.description.task, self.description.model),
+            samples: self.task.samples(),
+            seed: self.settings.seed,
+        }
+    }
+
+    /// Steps of the whole run, where its length tells them: exact unless `batch-size` or `accumulation` are
+    /// changed on the way, from when on it is a forecast with the new values.
+    pub(crate) fn total_steps(&self) -> Option<u64> {
+        let a_step = (self.loop_knobs.batch_size(&self.knobs) * self.loop_knobs.accumulation(&self.knobs)) as u64;
+        let samples = self.task.samples() as u64;
+        let left = |samples_left: u64| samples_left.div_ceil(a_step);
+        match self.settings.length {
+            Span::Steps(steps) => Some(steps),
+            Span::Samples(total) => Some(self.state.step + left(total.saturating_sub(self.state.samples))),
+            Span::Epochs(epochs) => {
+                let usable = if self.settings.drop_last { samples - samples % a_step.min(samples) } else { samples };
+                let running =
+                    if self.state.epoch_over { 0 } else { left(usable.saturating_sub(self.state.position as u64)) };
+                let begun = self.state.epoch + 1;
+                Some(self.state.step + running + epochs.saturating_sub(begun) * left(usable))
+            }
+            Span::Time(_) => None,
+        }
+    }
+
+    pub(crate) fn current_progress(&self) -> Progress {
+        self.state.progress(self.total_steps(), self.task.samples())
+    }
+}
+
+fn words(data: &DataIdentity) -> String {
+    format!("task {}, {} training samples, seed {}", data.task, data.samples, data.seed)
+}
+
+impl<B: AutodiffBackend, T: Task<B>> AnyRun for Run<B, T> {
+    fn catalog(&self) -> &Catalog {
+        &self.catalog
+    }
+
+    fn knobs(&self) -> &Knobs {
+        &self.knobs
+    }
+
+    fn description(&self) -> String {
+        let groups: Vec<_> = (0..)
+            .zip(&self.settings.groups)
+            .map(|(at, group)| {
+                let members = self.parameters.iter().filter(|parameter| parameter.group == at);
+                json!({
+                    "name": group.name,
+                    "learning-rate": group.learning_rate,
+                    "weight-decay": group.weight_decay,
+                    "parameters": members.map(|parameter| parameter.name.clone()).collect::<Vec<_>>(),
+                })
+            })
+            .collect();
+        let knobs: serde_json::Map<String, _> = self
+            .knobs
+            .iter()
+            .map(|(_, knob)| {
+                let spec = &knob.spec;
+                (spec.name.clone(), json!({ "min": spec.min, "max": spec.max, "unit": spec.unit, "value": knob.value }))
+            })
+            .collect();
+        json!({
+            "task": self.description.task,
+            "model": self.description.model,
+            "parameters": self.parameters.elements(),
+            "groups": groups,
+            "knobs": knobs,
+        })
+        .to_string()
+    }
+
+    fn task(&self) -> &Description {
+        &self.description
+    }
+
+    fn parameters(&self) -> Vec<(String, Vec<usize>, String)> {
+        let group = |at: usize| self.settings.groups[at].name.clone();
+        self.parameters.iter().map(|one| (one.name.clone(), one.shape.clone(), group(one.group))).collect()
+    }
+
+    fn progress(&self) -> Progress {
+        self.current_progress()
+    }
+
+    fn over(&self) -> Option<Ending> {
+        // What is still to be sent after a save in mid-step belongs to the run.
+        if self.state.step == 0 || self.state.epoch_over && self.state.pending.stop.is_empty() {
+            return None;
+        }
+        self.state.ending(&self.settings).filter(Ending::is_final)
+    }
+
+    fn train(&mut self, callbacks: &mut dyn Callbacks, observer: &mut dyn Observer, stop: &StopFlag) -> RunReport {
+        Session::new(self, callbacks, observer, stop).run()
+    }
+
+    fn export(&self) -> Vec<u8> {
+        checkpoint::model_bytes::<B, _>(self.model(), &self.parameters)
+    }
+}

@@ -1,0 +1,257 @@
+//! The loop: from the first step or a resume to the end of a run.
+//!
+//! One step is in `step`, what callbacks decided is carried out in `apply`. Main type: [`Session`].
+
+use std::time::{Duration, Instant};
+
+use burn::tensor::backend::AutodiffBackend;
+use host_callback::{Callbacks, Hook, Moment, Outcome, Summary, Value};
+
+use crate::{
+    Ending, Observer, Processed, Run, RunEvent, RunReport, Settings, StopFlag, TrainError,
+    measure::{Current, Meter, StepClock},
+    state::{LoopState, ResumePoint},
+    step::Shown,
+    task::Task,
+};
+
+/// One process's part of a run.
+pub(crate) struct Session<'a, B: AutodiffBackend, T: Task<B>> {
+    pub(crate) run: &'a mut Run<B, T>,
+    pub(crate) callbacks: &'a mut dyn Callbacks,
+    pub(crate) observer: &'a mut dyn Observer,
+    stop: &'a StopFlag,
+    pub(crate) current: Current<B>,
+    pub(crate) clock: StepClock,
+    /// The order of an epoch's samples, and which epoch it is.
+    pub(crate) order: Option<(u64, Vec<usize>)>,
+    /// The checkpoint that holds exactly the weights that stand, if there is one.
+    pub(crate) saved: Option<String>,
+    /// A callback that must not be missing and has failed for good.
+    pub(crate) guard_lost: Option<Ending>,
+    /// Who skipped the last batch that was skipped.
+    pub(crate) skipped_by: String,
+    started: Instant,
+    /// Seconds trained before this process.
+    elapsed_before: f64,
+    /// Samples and tokens seen before this process.
+    seen_before: (u64, u64),
+}
+
+impl<'a, B: AutodiffBackend, T: Task<B>> Session<'a, B, T> {
+    pub(crate) fn new(
+        run: &'a mut Run<B, T>,
+        callbacks: &'a mut dyn Callbacks,
+        observer: &'a mut dyn Observer,
+        stop: &'a StopFlag,
+    ) -> Self {
+        let measured = run.description.measured.len();
+        Self {
+            current: Current::new(measured),
+            clock: StepClock::default(),
+            order: None,
+            saved: None,
+            guard_lost: None,
+            skipped_by: String::new(),
+            started: Instant::now(),
+            elapsed_before: run.state.elapsed,
+            seen_before: (run.state.samples, run.state.tokens),
+            run,
+            callbacks,
+            observer,
+            stop,
+        }
+    }
+
+    /// Trains to the end and closes the run, whatever the end is.
+    pub(crate) fn run(mut self) -> RunReport {
+        let progress = self.run.current_progress();
+        self.observer.observe(&RunEvent::Started {
+            device: &self.run.device_name,
+            parameters: self.run.parameters.elements(),
+            progress,
+        });
+        let (ending, error) = match self.train() {
+            Ok(ending) => (ending, None),
+            Err(error) => self.fail(error),
+        };
+        self.fire(Hook::TrainEnd, &ending.words(), Shown::Nothing);
+        self.close(ending, error)
+    }
+
+    fn train(&mut self) -> Result<Ending, TrainError> {
+        self.begin();
+        let ending = loop {
+            if self.run.state.epoch_over {
+                self.end_epoch()?;
+            }
+            if let Some(ending) = self.due_ending() {
+                break ending;
+            }
+            if !self.run.state.epoch_begun {
+                self.run.state.epoch_begun = true;
+                self.fire(Hook::EpochBegin, "", Shown::Nothing);
+                continue;
+            }
+            self.step()?;
+        };
+        self.last_evaluation_and_save(&ending);
+        Ok(ending)
+    }
+
+    /// The first event of the run, or the one that was due when a resumed checkpoint was written.
+    fn begin(&mut self) {
+        match std::mem::take(&mut self.run.resume) {
+            ResumePoint::AfterSave(tags) => {
+                self.fire(Hook::SaveEnd, &tags.join(", "), Shown::Nothing);
+            }
+            ResumePoint::Boundary if self.run.state.occurrences[Hook::TrainBegin.index()] == 0 => {
+                self.fire(Hook::TrainBegin, "", Shown::Nothing);
+            }
+            ResumePoint::Boundary => {}
+        }
+    }
+
+    fn end_epoch(&mut self) -> Result<(), TrainError> {
+        self.fire(Hook::EpochEnd, "", Shown::Nothing);
+        let state = &mut self.run.state;
+        if state.trained_in_epoch == 0 {
+            return Err(TrainError::AllSkipped { epoch: state.epoch, by: self.skipped_by.clone() });
+        }
+        state.epoch += 1;
+        state.position = 0;
+        state.trained_in_epoch = 0;
+        (state.epoch_begun, state.epoch_over) = (false, false);
+        Ok(())
+    }
+
+    fn due_ending(&mut self) -> Option<Ending> {
+        if let Some(lost) = self.guard_lost.take() {
+            return Some(lost);
+        }
+        self.tick();
+        if let Some(by) = self.stop.requested() {
+            return Some(Ending::Interrupted { by: by.to_owned() });
+        }
+        self.run.state.ending(&self.run.settings)
+    }
+
+    /// Brings the time spent training up to date.
+    pub(crate) fn tick(&mut self) {
+        self.run.state.elapsed = self.elapsed_before + self.started.elapsed().as_secs_f64();
+    }
+
+    /// What is done once more at the end.
+    ///
+    /// The state that the checkpoint holds is the one before these events: in a run that goes on later, with a
+    /// greater length or after an interruption, they would not have happened here.
+    fn last_evaluation_and_save(&mut self, ending: &Ending) {
+        let state = &self.run.state;
+        let evaluate = ending.is_final() && state.step > 0 && state.evaluated_at != Some(state.step);
+        let before = self.snapshot(ResumePoint::Boundary);
+        if evaluate {
+            self.evaluate();
+        }
+        if self.saved.is_none() || !self.run.state.pending.save.is_empty() {
+            self.save(Some(before));
+        }
+    }
+
+    /// Says that the loop failed, to callbacks and in the ending.
+    fn fail(&mut self, error: TrainError) -> (Ending, Option<TrainError>) {
+        let words = chain_of(&error);
+        self.fire(Hook::Failure, &words, Shown::Nothing);
+        (Ending::Failed { error: words }, Some(error))
+    }
+
+    fn close(mut self, ending: Ending, error: Option<TrainError>) -> RunReport {
+        self.tick();
+        let callbacks: Vec<Summary> = self.callbacks.summaries();
+        let progress = self.run.current_progress();
+        self.observer.observe(&RunEvent::Ended { progress, ending: &ending, callbacks: &callbacks });
+        let run = self.run;
+        let artifacts = match &error {
+            None => run.task.artifacts(&burn::module::AutodiffModule::valid(run.model()), &run.device),
+            Some(_) => Vec::new(),
+        };
+        let (samples, tokens) = self.seen_before;
+        RunReport {
+            ending,
+            error,
+            progress,
+            elapsed: Duration::from_secs_f64(run.state.elapsed),
+            processed: Processed {
+                samples: run.state.samples - samples,
+                tokens: run.state.tokens - tokens,
+                seconds: self.started.elapsed().as_secs_f64(),
+            },
+            evaluation: run.state.evaluation.clone(),
+            callbacks,
+            // A folder that cannot be read any more has been reported where it failed to be written.
+            checkpoints: run.store.list().unwrap_or_default(),
+            artifacts,
+        }
+    }
+
+    /// Sends a hook to the callbacks and carries out what they decide. Returns what was decided.
+    pub(crate) fn fire(&mut self, hook: Hook, detail: &str, shown: Shown<'_>) -> Outcome {
+        self.run.state.occurrences[hook.index()] += 1;
+        let moment = Moment {
+            hook,
+            occurrence: self.run.state.occurrences[hook.index()],
+            progress: self.run.current_progress(),
+            detail: detail.to_owned(),
+        };
+        let run = &*self.run;
+        let gradients = match shown {
+            Shown::Gradients(gradients) => Some((run.model(), gradients)),
+            Shown::Nothing => None,
+        };
+        let mut meter = Meter::<'_, B, T> {
+            sources: &run.sources,
+            current: &mut self.current,
+            gradients,
+            parameters: &run.parameters,
+            state: &run.state,
+            knobs: &run.knobs,
+            clock: self.clock,
+        };
+        let outcome = self.callbacks.handle(&moment, &mut meter, &run.knobs);
+        if outcome.is_quiet() {
+            return outcome;
+        }
+        self.carry_out(&moment, outcome)
+    }
+}
+
+impl LoopState {
+    /// How the run ends now, by its own counters, if it does.
+    pub(crate) fn ending(&self, settings: &Settings) -> Option<Ending> {
+        if let Some((by, _)) = self.pending.stop.first() {
+            let reasons = self.pending.stop.iter().map(|(_, why)| why.clone()).collect();
+            return Some(Ending::Stopped { by: by.clone(), reasons });
+        }
+        let travelled = self.travelled();
+        if settings.length.passed(&travelled) > 0 {
+            return Some(Ending::Completed);
+        }
+        let until = settings.until.filter(|until| until.passed(&travelled) > 0)?;
+        Some(Ending::Interrupted { by: format!("the limit of this part, {until}") })
+    }
+
+    /// Remembers the step's loss for hooks after the step.
+    pub(crate) fn remember_loss(&mut self, loss: Option<f64>) {
+        self.last_loss = loss.map(Value::Scalar);
+    }
+}
+
+/// An error and its causes in one line.
+fn chain_of(error: &dyn std::error::Error) -> String {
+    let mut words = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        words = format!("{words}: {error}");
+        cause = error.source();
+    }
+    words
+}

@@ -1,0 +1,161 @@
+//! A decoder-only transformer: pre-norm blocks with causal attention, a tied or untied head.
+//!
+//! Activations stay `[batch * context, width]` through every linear layer: with a third dimension burn's
+//! backward pass of a linear layer makes one weight gradient a sample and sums them. Main type: [`Transformer`].
+
+use burn::{
+    module::{Module, Param},
+    nn::{
+        Dropout, DropoutConfig, Embedding, EmbeddingConfig, Initializer, LayerNorm, LayerNormConfig, Linear,
+        LinearConfig, loss::CrossEntropyLossConfig,
+    },
+    tensor::{
+        Bool, Int, Tensor,
+        activation::{gelu, softmax},
+        backend::Backend,
+    },
+};
+
+use super::LanguageModelSettings;
+
+/// Deviation of initial weights, as in GPT-2 (Radford et al., 2019).
+const DEVIATION: f64 = 0.02;
+
+/// The model.
+#[derive(Module, Debug)]
+pub struct Transformer<B: Backend> {
+    tokens: Embedding<B>,
+    positions: Param<Tensor<B, 2>>,
+    blocks: Vec<Block<B>>,
+    norm: LayerNorm<B>,
+    /// `None` where the head is the token embedding.
+    head: Option<Linear<B>>,
+    dropout: Dropout,
+    heads: usize,
+}
+
+/// Attention and feed-forward, each behind a norm and around a residual.
+#[derive(Module, Debug)]
+pub struct Block<B: Backend> {
+    attention_norm: LayerNorm<B>,
+    /// Queries, keys and values in one.
+    attention_in: Linear<B>,
+    attention_out: Linear<B>,
+    feed_forward_norm: LayerNorm<B>,
+    feed_forward_in: Linear<B>,
+    feed_forward_out: Linear<B>,
+    dropout: Dropout,
+}
+
+impl<B: Backend> Transformer<B> {
+    /// A model with random weights.
+    pub(super) fn new(settings: &LanguageModelSettings, vocabulary: usize, device: &B::Device) -> Self {
+        let normal = Initializer::Normal { mean: 0.0, std: DEVIATION };
+        let width = settings.width;
+        Self {
+            tokens: EmbeddingConfig::new(vocabulary, width).with_initializer(normal.clone()).init(device),
+            positions: normal.init([settings.context, width], device),
+            blocks: (0..settings.layers).map(|_| Block::new(settings, device)).collect(),
+            norm: norm(settings, device),
+            head: (!settings.tied_head).then(|| linear(settings, width, vocabulary, DEVIATION, device)),
+            dropout: DropoutConfig::new(settings.dropout).init(),
+            heads: settings.heads,
+        }
+    }
+
+    /// Logits `[batch * context, vocabulary]` of tokens `[batch, context]`; the context may be shorter than
+    /// the model's.
+    pub(super) fn forward(&self, tokens: Tensor<B, 2, Int>) -> Tensor<B, 2> {
+        let [batch, context] = tokens.dims();
+        let device = tokens.device();
+        let embedded = self.tokens.forward(tokens);
+        let positions = self.positions.val().slice([0..context]).unsqueeze::<3>();
+        let width = embedded.dims()[2];
+        let x = (embedded + positions).reshape([batch * context, width]);
+        let mask = Tensor::<B, 2, Bool>::tril_mask([context, context], 0, &device);
+        let shape = Shape { batch, context, heads: self.heads };
+        let x = self.blocks.iter().fold(self.dropout.forward(x), |x, block| block.forward(x, shape, &mask));
+        let x = self.norm.forward(x);
+        match &self.head {
+            Some(head) => head.forward(x),
+            None => x.matmul(self.tokens.weight.val().transpose()),
+        }
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Shape {
+    batch: usize,
+    context: usize,
+    heads: usize,
+}
+
+impl<B: Backend> Block<B> {
+    fn new(settings: &LanguageModelSettings, device: &B::Device) -> Self {
+        let width = settings.width;
+        // Each block adds twice to the residual stream; scaled so that its variance does not grow with depth.
+        let residual = DEVIATION / (2.0 * settings.layers as f64).sqrt();
+        Self {
+            attention_norm: norm(settings, device),
+            attention_in: linear(settings, width, 3 * width, DEVIATION, device),
+            attention_out: linear(settings, width, width, residual, device),
+            feed_forward_norm: norm(settings, device),
+            feed_forward_in: linear(settings, width, 4 * width, DEVIATION, device),
+            feed_forward_out: linear(settings, 4 * width, width, residual, device),
+            dropout: DropoutConfig::new(settings.dropout).init(),
+        }
+    }
+
+    fn forward(&self, x: Tensor<B, 2>, shape: Shape, mask: &Tensor<B, 2, Bool>) -> Tensor<B, 2> {
+        let attended = self.attend(self.attention_norm.forward(x.clone()), shape, mask);
+        let x = x + self.dropout.forward(attended);
+        let hidden = gelu(self.feed_forward_in.forward(self.feed_forward_norm.forward(x.clone())));
+        x + self.dropout.forward(self.feed_forward_out.forward(hidden))
+    }
+
+    /// Causal attention: softmax(q k^T / sqrt(d)) v over the tokens up to each one (Vaswani et al., 2017).
+    fn attend(&self, x: Tensor<B, 2>, shape: Shape, mask: &Tensor<B, 2, Bool>) -> Tensor<B, 2> {
+        let Shape { batch, context, heads } = shape;
+        let width = x.dims()[1];
+        let size = width / heads;
+        let split = |part: Tensor<B, 2>| part.reshape([batch, context, heads, size]).swap_dims(1, 2);
+        let mut parts = self.attention_in.forward(x).chunk(3, 1).into_iter().map(split);
+        let mut next = || parts.next().expect("three parts were cut");
+        let (query, key, value) = (next(), next(), next());
+        let scores = query.matmul(key.transpose()).div_scalar((size as f64).sqrt());
+        let scores =
+            scores.mask_fill(mask.clone().unsqueeze::<4>().expand([batch, heads, context, context]), f32::NEG_INFINITY);
+        let mixed = softmax(scores, 3).matmul(value).swap_dims(1, 2).reshape([batch * context, width]);
+        self.attention_out.forward(mixed)
+    }
+}
+
+fn norm<B: Backend>(settings: &LanguageModelSettings, device: &B::Device) -> LayerNorm<B> {
+    LayerNormConfig::new(settings.width).with_bias(settings.bias).init(device)
+}
+
+fn linear<B: Backend>(
+    settings: &LanguageModelSettings,
+    inputs: usize,
+    outputs: usize,
+    deviation: f64,
+    device: &B::Device,
+) -> Linear<B> {
+    let initializer = Initializer::Normal { mean: 0.0, std: deviation };
+    LinearConfig::new(inputs, outputs).with_bias(settings.bias).with_initializer(initializer).init(device)
+}
+
+/// Mean cross entropy of logits `[n, vocabulary]` against the right tokens `[n]`, in nats.
+pub(super) fn cross_entropy<B: Backend>(logits: Tensor<B, 2>, targets: Tensor<B, 1, Int>) -> Tensor<B, 1> {
+    let device = logits.device();
+    CrossEntropyLossConfig::new().init(&device).forward(logits, targets)
+}
+
+/// The model in a few words.
+pub(super) fn words(settings: &LanguageModelSettings, vocabulary: usize) -> String {
+    let head = if settings.tied_head { "tied" } else { "untied" };
+    format!(
+        "transformer {} layers, {} heads, width {}, context {}, vocabulary {vocabulary}, {head} head",
+        settings.layers, settings.heads, settings.width, settings.context
+    )
+}

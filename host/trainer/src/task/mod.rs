@@ -1,0 +1,177 @@
+//! What the loop asks of a task: data, a model, a loss, an evaluation.
+//!
+//! A task does not know callbacks, checkpoints or devices by name. A new one is a folder here and a line in
+//! [`tasks!`](self). Main trait: [`Task`].
+
+mod classification;
+mod language;
+
+use std::path::Path;
+
+use burn::{
+    module::AutodiffModule,
+    tensor::{Tensor, backend::AutodiffBackend},
+};
+use host_callback::{MeasurementSpec, Value};
+use schemars::Schema;
+
+pub use self::{
+    classification::{Classification, ClassificationSettings},
+    language::{LanguageModel, LanguageModelSettings},
+};
+use crate::{Artifact, TrainError};
+
+/// How much a batch counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Size {
+    /// Samples in the batch.
+    pub samples: u64,
+    /// Tokens in the batch; 0 where the task has none.
+    pub tokens: u64,
+    /// Terms that the mean loss averages: the weight of the batch among micro-batches.
+    pub targets: u64,
+}
+
+/// What a task is, for people and for callbacks.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Description {
+    /// The task's kind, such as `classification`.
+    pub task: String,
+    /// The model in a few words, such as `mlp 64-128-10`.
+    pub model: String,
+    /// Whether batches have tokens.
+    pub has_tokens: bool,
+    /// What [`Step`] offers besides the loss, in the order of [`Step::measured`].
+    pub measured: Vec<MeasurementSpec>,
+    /// What follows from the mean loss alone, such as the perplexity.
+    pub derived: Vec<Derived>,
+    /// What an evaluation gives, by full name (`eval/loss`).
+    pub evaluated: Vec<MeasurementSpec>,
+}
+
+/// A measurement that is a function of the loss.
+#[derive(Clone, Debug)]
+pub struct Derived {
+    /// Its name, unit and meaning.
+    pub spec: MeasurementSpec,
+    /// The function.
+    pub of_loss: fn(f64) -> f64,
+}
+
+impl PartialEq for Derived {
+    fn eq(&self, other: &Self) -> bool {
+        self.spec == other.spec
+    }
+}
+
+/// One forward pass in training.
+pub struct Step<B: AutodiffBackend> {
+    /// The mean loss over the batch's targets, with one element.
+    pub loss: Tensor<B, 1>,
+    /// Means over the batch for [`Description::measured`], computed only when somebody reads one.
+    pub measured: Vec<Box<dyn FnOnce() -> f64>>,
+}
+
+/// Something that can be trained.
+pub trait Task<B: AutodiffBackend> {
+    /// The model.
+    type Model: AutodiffModule<B>;
+    /// Some samples on the device.
+    type Batch;
+
+    /// What the task is; the same answer each time.
+    fn description(&self) -> Description;
+
+    /// A new model. The backend's random generator is seeded before the call.
+    fn model(&self, device: &B::Device) -> Self::Model;
+
+    /// How many training samples an epoch has; at least 1.
+    fn samples(&self) -> usize;
+
+    /// The samples with these numbers (below [`samples`](Self::samples)) on the device, and their size.
+    ///
+    /// The loop chooses the order; the same epoch and numbers must give the same batch.
+    fn batch(&self, epoch: u64, samples: &[usize], device: &B::Device) -> (Self::Batch, Size);
+
+    /// The forward pass of a batch.
+    fn step(&self, model: &Self::Model, batch: Self::Batch) -> Step<B>;
+
+    /// Evaluates on the validation data; names as in [`Description::evaluated`].
+    fn evaluate(
+        &self,
+        model: &<Self::Model as AutodiffModule<B>>::InnerModule,
+        device: &B::Device,
+    ) -> Vec<(String, Value)>;
+
+    /// What the finished model has to show in the report.
+    fn artifacts(
+        &self,
+        _model: &<Self::Model as AutodiffModule<B>>::InnerModule,
+        _device: &B::Device,
+    ) -> Vec<Artifact> {
+        Vec::new()
+    }
+}
+
+/// A kind of task that a configuration can name.
+#[derive(Clone, Copy, Debug)]
+pub struct TaskKind {
+    /// The value of `task.kind`.
+    pub name: &'static str,
+    /// What it trains, in one sentence.
+    pub summary: &'static str,
+    /// JSON Schema of the other keys of `[task]`.
+    pub schema: fn() -> Schema,
+}
+
+/// Does something with a task of a kind that is known only at run time.
+pub trait Visitor<B: AutodiffBackend> {
+    /// What comes out.
+    type Output;
+
+    /// Takes the task.
+    fn visit<T: Task<B> + 'static>(self, task: T) -> Self::Output
+    where
+        T::Batch: 'static;
+}
+
+macro_rules! tasks {
+    ($($name:literal => $task:ident, $settings:ident, $summary:literal;)*) => {
+        /// Every kind of task that there is.
+        pub const KINDS: &[TaskKind] = &[
+            $(TaskKind { name: $name, summary: $summary, schema: || schemars::schema_for!($settings) },)*
+        ];
+
+        /// Opens the task of a kind: reads its settings and its data, relative to `base`.
+        ///
+        /// # Errors
+        ///
+        /// When the kind does not exist, or the settings or the data are wrong.
+        pub fn open<B: AutodiffBackend, V: Visitor<B>>(
+            kind: &str,
+            settings: &serde_json::Value,
+            base: &Path,
+            seed: u64,
+            visitor: V,
+        ) -> Result<V::Output, TrainError> {
+            match kind {
+                $($name => Ok(visitor.visit($task::open(&read::<$settings>(settings)?, base, seed)?)),)*
+                _ => {
+                    let known: Vec<&str> = KINDS.iter().map(|kind| kind.name).collect();
+                    Err(TrainError::UnknownTask { kind: kind.to_owned(), known: known.join(", ") })
+                }
+            }
+        }
+    };
+}
+
+tasks! {
+    "classification" => Classification, ClassificationSettings, "rows of numbers with a label, by an MLP or a small CNN";
+    "language-model" => LanguageModel, LanguageModelSettings, "the next character of a text, by a decoder-only transformer";
+}
+
+/// Whoever calls [`open`] has checked the settings against the schema; this error is for embedders who have not.
+fn read<S: serde::de::DeserializeOwned>(settings: &serde_json::Value) -> Result<S, TrainError> {
+    serde_json::from_value(settings.clone())
+        .map_err(|error| TrainError::Setting { key: "task", message: error.to_string() })
+}
