@@ -1,0 +1,7 @@
+//! One module for each subcommand that is more than a call into another one.
+
+pub(crate) mod check;
+pub(crate) mod doctor;
+pub(crate) mod inspect;
+pub(crate) mod run;
+mod toolchains;

@@ -1,0 +1,151 @@
+//! `host run`: prepares everything, trains, and leaves a run folder.
+//!
+//! It decides nothing about training; it puts the parts together in their order. Main function: [`run`].
+
+use std::{io, time::SystemTime};
+
+use host_callback::{Progress, RunInfo};
+use host_trainer::{AnyRun, Ending, RunReport, Store, StopFlag};
+
+use crate::{
+    args::RunArgs,
+    config::{self, Plan},
+    environment::Environment,
+    exit::Exit,
+    problem::{Problem, Problems},
+    report::{self, ReportInputs},
+    run_folder::RunFolder,
+    signal,
+    telemetry::{Display, Story, Telemetry},
+    terminal,
+    wire::{self, Callbacks, GuestLog, Prepared, Resume},
+};
+
+/// Trains.
+///
+/// # Errors
+///
+/// Everything that keeps the run from beginning; how a run that began ended is in the exit code.
+pub(crate) fn run(args: &RunArgs) -> Result<Exit, Problems> {
+    let started = SystemTime::now();
+    let mut plan = config::load(&args.config.file, &args.config.set, host_trainer::task::KINDS)?;
+    plan.settings.until = args.until;
+    let Prepared { mut run, device, resume } = wire::prepare(&plan, args.resume.as_deref())?;
+    if let Some(ending) = run.over() {
+        terminal::out(&already_over(&ending, run.progress(), resume.as_ref()));
+        return Ok(Exit::Success);
+    }
+    let log = GuestLog::default();
+    let info = run_info(&plan, run.as_ref());
+    let callbacks = wire::callbacks(&plan, run.as_ref(), &info, &log, resume.as_ref())?;
+
+    // From here on there is a folder, and whatever happens is told in it.
+    let folder = RunFolder::create(&plan.runs, &plan.settings.name).map_err(|error| folder_problem(&plan, error))?;
+    let checkpoint = resume.as_ref().map(|resume| resume.checkpoint.path());
+    let environment = Environment::gather(&device, callbacks.files.clone(), checkpoint, started);
+    let store = open_store(&plan, &folder, resume.as_ref())?;
+    let telemetry = begin(&plan, &folder, &environment, resume.as_ref(), args.quiet)
+        .map_err(|error| folder_problem(&plan, error))?;
+    telemetry.tell(Story::new("device", format!("{} ({})", device.kind, device.reason)));
+    log.connect(&telemetry);
+    let report = train(run.as_mut(), callbacks, store, &telemetry);
+    finish(&folder, run.as_ref(), &environment, &telemetry, &report).map_err(|error| folder_problem(&plan, error))?;
+    Ok(Exit::of(&report.ending, signal::was_the_cause()))
+}
+
+fn already_over(ending: &Ending, progress: Progress, resume: Option<&Resume>) -> String {
+    let run = resume.map(|resume| resume.run.display().to_string()).unwrap_or_default();
+    format!(
+        "{run} had ended at step {}: {}. There is nothing left to train; a greater length or an earlier checkpoint \
+         (--resume {run}/checkpoints/step-<n>) would go on.\n",
+        progress.step,
+        ending.words()
+    )
+}
+
+fn run_info(plan: &Plan, run: &dyn AnyRun) -> RunInfo {
+    RunInfo {
+        run: plan.settings.name.clone(),
+        seed: plan.settings.seed,
+        rank: 0,
+        world_size: 1,
+        step: run.progress().step,
+        description: run.description(),
+    }
+}
+
+fn folder_problem(plan: &Plan, error: io::Error) -> Problems {
+    let message = format!("the run folder cannot be written: {error}");
+    (Exit::RunFolder, plan.problem_at(&["run", "folder"], message, "`run.folder` is where runs are put")).into()
+}
+
+fn open_store(plan: &Plan, folder: &RunFolder, resume: Option<&Resume>) -> Result<(Store, Vec<Story>), Problems> {
+    let failed = |error: host_trainer::CheckpointError| {
+        Problems::from((Exit::Checkpoint, Problem::new(error.to_string())))
+    };
+    let mut store = Store::open(&folder.checkpoints(), plan.settings.keep).map_err(failed)?;
+    let mut stories = Vec::new();
+    if let Some(resume) = resume {
+        let from = resume.checkpoint.path().display().to_string();
+        stories.push(Story::new("resumed", format!("from {from}")).with("checkpoint", from));
+        for tag in store.adopt(&resume.checkpoint).map_err(failed)? {
+            let text = format!("the checkpoint that was tagged `{tag}` is not there any more");
+            stories.push(Story::new("tag-lost", text).warning());
+        }
+    }
+    Ok((store, stories))
+}
+
+/// Writes what is known before the first step.
+fn begin(
+    plan: &Plan,
+    folder: &RunFolder,
+    environment: &Environment,
+    resume: Option<&Resume>,
+    quiet: bool,
+) -> io::Result<Telemetry> {
+    folder.write("train.toml", plan.document.as_bytes())?;
+    environment.write(folder)?;
+    let display = if quiet { Display::Quiet } else { Display::Auto };
+    match resume {
+        None => Telemetry::create(folder, display),
+        Some(resume) => {
+            let mark = resume.checkpoint.mark().map_err(io::Error::other)?;
+            Telemetry::resume(folder, &resume.run, &mark, display)
+        }
+    }
+}
+
+fn train(
+    run: &mut dyn AnyRun,
+    mut callbacks: Callbacks,
+    (mut store, stories): (Store, Vec<Story>),
+    telemetry: &Telemetry,
+) -> RunReport {
+    for story in stories.into_iter().chain(callbacks.stories) {
+        telemetry.tell(story);
+    }
+    let stop = StopFlag::new();
+    signal::connect(stop.clone());
+    run.train(&mut store, &mut callbacks.chain, &mut telemetry.clone(), &stop)
+}
+
+/// Writes what is known after the last step.
+fn finish(
+    folder: &RunFolder,
+    run: &dyn AnyRun,
+    environment: &Environment,
+    telemetry: &Telemetry,
+    report: &RunReport,
+) -> io::Result<()> {
+    // Weights of a failed run may be what made it fail; its checkpoints are the last good ones.
+    if report.error.is_none() && report.progress.step > 0 {
+        folder.write("model.safetensors", &run.export())?;
+    }
+    let history = telemetry.history();
+    let inputs = ReportInputs::new(folder, &history, environment, report.elapsed, &report.artifacts);
+    report::write(folder, &inputs)?;
+    terminal::out(&report::summary(&inputs));
+    Ok(())
+}
+

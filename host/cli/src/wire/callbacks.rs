@@ -1,0 +1,185 @@
+//! The sandbox's side of the wiring: plugins are started, get their state back, and become a chain.
+//!
+//! It does not load files (`files` does). Main function: [`callbacks`].
+
+use std::sync::Arc;
+
+use host_callback::{Callback, Chain, Permit, RunInfo, SavedState};
+use host_sandbox::{InstanceSettings, OnFailure, StartError};
+use host_trainer::AnyRun;
+use serde_json::{Value, json};
+
+use super::{
+    GuestLog, Resume,
+    files::{Found, found, sandbox},
+};
+use crate::{
+    config::Plan,
+    environment::PluginFile,
+    exit::Exit,
+    problem::{Problem, Problems},
+    telemetry::Story,
+};
+
+/// The callbacks of a run.
+pub(crate) struct Callbacks {
+    /// In the order in which they are called.
+    pub(crate) chain: Chain,
+    /// The files that they came from.
+    pub(crate) files: Vec<PluginFile>,
+    /// What the timeline should say about them.
+    pub(crate) stories: Vec<Story>,
+}
+
+/// Starts every plugin of a run and gives each the state that the checkpoint has for it.
+///
+/// # Errors
+///
+/// Everything that is wrong with listed plugins. A file that only lies in the folder and does not start is left
+/// out with a warning.
+pub(crate) fn callbacks(
+    plan: &Plan,
+    run: &dyn AnyRun,
+    info: &RunInfo,
+    log: &GuestLog,
+    resume: Option<&Resume>,
+) -> Result<Callbacks, Problems> {
+    let sandbox = sandbox(plan)?;
+    let findings = found(plan, &sandbox);
+    let mut problems = findings.problems;
+    let mut stories: Vec<Story> =
+        findings.warnings.into_iter().map(|text| Story::new("left-out", text).warning()).collect();
+    let (mut started, mut files): (Vec<(Box<dyn Callback>, Permit)>, _) = (Vec::new(), Vec::new());
+    for found in findings.found {
+        match start(plan, run, info, log, &found) {
+            Ok(callback) => {
+                let permit = Permit::new(found.plugin.manifest(), &found.grant);
+                stories.push(loaded(&found, &permit));
+                files.push(file(&found));
+                started.push((callback, permit));
+            }
+            Err(error) if found.entry.is_some() => {
+                problems.push(plan.problem_at(&["plugin", found.name.as_str()], error.to_string(), ""));
+            }
+            Err(error) => stories.push(Story::new("left-out", format!("{error}; it is left out")).warning()),
+        }
+    }
+    if !problems.is_empty() {
+        return Err(Problems::new(Exit::Plugin, problems));
+    }
+    let mut chain = Chain::new(run.catalog().clone(), started).map_err(|unknown| {
+        let problem = |one: &host_callback::UnknownMeasurement| {
+            let help = "`host check` lists every measurement of this run";
+            plan.problem_at(&["plugin", one.instance.as_str(), "config"], one.to_string(), help)
+        };
+        Problems::new(Exit::Plugin, unknown.iter().map(problem).collect())
+    })?;
+    stories.extend(shared_knobs(&chain, run));
+    stories.push(order(&chain));
+    if let Some(resume) = resume {
+        stories.extend(give_states_back(&mut chain, resume)?);
+    }
+    Ok(Callbacks { chain, files, stories })
+}
+
+fn start(
+    plan: &Plan,
+    run: &dyn AnyRun,
+    info: &RunInfo,
+    log: &GuestLog,
+    found: &Found<'_>,
+) -> Result<Box<dyn Callback>, StartError> {
+    let entry = found.entry;
+    let callback = found.plugin.start(InstanceSettings {
+        name: found.name.clone(),
+        config: entry.map_or(Value::Null, |entry| entry.config.clone()),
+        order: entry.and_then(|entry| entry.order),
+        limits: entry.map_or(plan.plugins.limits, |entry| entry.limits),
+        on_failure: entry.map_or(OnFailure::default(), |entry| entry.on_failure),
+        run: info.clone(),
+        catalog: run.catalog().clone(),
+        log: Arc::new(log.clone()),
+    })?;
+    Ok(Box::new(callback))
+}
+
+fn file(found: &Found<'_>) -> PluginFile {
+    PluginFile {
+        instance: found.name.to_string(),
+        file: found.plugin.file().display().to_string(),
+        sha256: found.plugin.sha256().to_owned(),
+    }
+}
+
+fn loaded(found: &Found<'_>, permit: &Permit) -> Story {
+    let manifest = found.plugin.manifest();
+    let (plugin, version) = (&manifest.name, &manifest.version);
+    let mut text = format!("{plugin} {version} may {}", may(permit));
+    if found.entry.is_none() && (!manifest.requests.is_empty() || !manifest.knobs.is_empty()) {
+        text = format!("{text}; it asks for more, which this entry would give it: {}", entry_to_paste(found));
+    }
+    Story::new("loaded", text).about(&found.name).with("sha256", found.plugin.sha256()).with("permit", json!(permit))
+}
+
+/// What a callback may do, in words.
+pub(crate) fn may(permit: &Permit) -> String {
+    let mut words = vec!["read, report and note".to_owned()];
+    words.extend(permit.requests().iter().map(|request| request.name().to_owned()));
+    words.extend(permit.knobs().into_iter().map(|knobs| format!("write {knobs}")));
+    words.join(", ")
+}
+
+fn entry_to_paste(found: &Found<'_>) -> String {
+    let file = found.plugin.file().file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let sha256 = found.plugin.sha256();
+    format!("[[plugin]] name = \"{}\" file = \"{file}\" sha256 = \"{sha256}\"", found.name)
+}
+
+/// Who runs when.
+fn order(chain: &Chain) -> Story {
+    let names: Vec<&str> = chain.members().map(|(identity, _)| identity.instance.as_str()).collect();
+    let text = if names.is_empty() { "no callbacks".to_owned() } else { names.join(", ") };
+    Story::new("order", format!("callbacks run in this order: {text}")).with("order", json!(names))
+}
+
+/// Knobs that several callbacks may write: the last one's value counts.
+fn shared_knobs(chain: &Chain, run: &dyn AnyRun) -> Vec<Story> {
+    let writers = |name: &str| -> Vec<String> {
+        let may = chain.members().filter(|(_, permit)| permit.knob(name).is_some());
+        may.map(|(identity, _)| identity.instance.to_string()).collect()
+    };
+    let knobs = run.knobs().iter().map(|(_, knob)| knob.spec.name.clone());
+    knobs
+        .map(|name| (writers(&name), name))
+        .filter(|(writers, _)| writers.len() > 1)
+        .map(|(writers, name)| {
+            let text = format!("knob `{name}` may be written by {}, in this order", writers.join(" and "));
+            Story::new("shared-knob", text).warning().with("knob", name).with("writers", json!(writers))
+        })
+        .collect()
+}
+
+fn give_states_back(chain: &mut Chain, resume: &Resume) -> Result<Vec<Story>, Problems> {
+    let failed = |message: String, help: &str| {
+        Problems::from((Exit::Checkpoint, Problem::new(message).help(help)))
+    };
+    let states: Vec<SavedState> =
+        resume.checkpoint.callbacks().map_err(|error| failed(error.to_string(), ""))?;
+    let mut stories = Vec::new();
+    for state in &states {
+        let instance = &state.instance;
+        match chain.load(state) {
+            Ok(true) => {}
+            Ok(false) => {
+                let text = format!("the checkpoint has a state of `{instance}`, which is not in this run");
+                stories.push(Story::new("state-left-out", text).warning());
+            }
+            Err(failure) => {
+                let message = format!("callback `{instance}` does not take its state back: {failure}");
+                let wrote = format!("{} {} wrote it; use that version, or give the instance another name", state.plugin, state.version);
+                return Err(failed(message, &wrote));
+            }
+        }
+    }
+    Ok(stories)
+}
