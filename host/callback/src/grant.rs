@@ -67,6 +67,20 @@ impl Permit {
         &self.requests
     }
 
+    /// The knobs that it may write, in words: what it asks for and is granted, with the range where that is
+    /// narrower than the knob's own.
+    pub fn knobs(&self) -> Vec<String> {
+        let covered = |asked: &&Pattern| self.granted.iter().any(|grant| grant.knobs.covers(asked.as_str()));
+        let (whole, rest): (Vec<_>, Vec<_>) = self.asked.iter().partition(covered);
+        let narrow = self.granted.iter().filter(|grant| rest.iter().any(|asked| asked.covers(grant.knobs.as_str())));
+        let with_range = |pattern: &Pattern| {
+            let range = self.granted.iter().find(|grant| grant.knobs.covers(pattern.as_str()))?.range;
+            range.map(|(min, max)| format!(" within {min} to {max}"))
+        };
+        let named = whole.into_iter().chain(narrow.map(|grant| &grant.knobs));
+        named.map(|pattern| format!("{pattern}{}", with_range(pattern).unwrap_or_default())).collect()
+    }
+
     /// Whether a knob may be written, and within which range if that is narrower than the knob's own.
     ///
     /// Of several grants that cover a knob, the first counts.

@@ -44,7 +44,7 @@ impl<B: AutodiffBackend, T: Task<B>> Session<'_, B, T> {
     /// Puts weights and optimizer state back, or refuses to.
     fn restore(&mut self, moment: &Moment, outcome: &mut Outcome) {
         let Some(asked) = outcome.controls.restore.clone() else { return };
-        let restored = self.run.store.find(&asked.what).and_then(|checkpoint| {
+        let restored = self.store.find(&asked.what).and_then(|checkpoint| {
             self.run.load_weights(&checkpoint)?;
             Ok(checkpoint)
         });
@@ -107,18 +107,18 @@ impl<B: AutodiffBackend, T: Task<B>> Session<'_, B, T> {
     /// Makes a checkpoint of the weights that stand durable and tags it; returns its name.
     pub(crate) fn write(&mut self, snapshot: Snapshot, tags: &[String]) -> Result<String, CheckpointError> {
         if let Some(name) = &self.saved {
-            self.run.store.tag(name, tags)?;
+            self.store.tag(name, tags)?;
             return Ok(name.clone());
         }
-        let run = &mut *self.run;
-        let model = run.model.as_ref().expect("the optimizer gives the model back");
+        let run = &*self.run;
+        let model = run.model();
         let content = Content {
             state: snapshot.state,
             callbacks: snapshot.callbacks,
             model: model_bytes::<B, _>(model, &run.parameters),
             optimizer: optimizer_bytes(model, &run.optimizer, &run.parameters),
         };
-        let checkpoint = run.store.save(content, tags)?;
+        let checkpoint = self.store.save(content, tags)?;
         Ok(checkpoint.path().file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default())
     }
 }

@@ -40,7 +40,6 @@ pub struct Run<B: AutodiffBackend, T: Task<B>> {
     pub(crate) sources: Sources,
     pub(crate) knobs: Knobs,
     pub(crate) loop_knobs: LoopKnobs,
-    pub(crate) store: Store,
     pub(crate) state: LoopState,
     pub(crate) resume: ResumePoint,
 }
@@ -102,8 +101,14 @@ pub trait AnyRun {
     /// How the run ended before, if it came to an end of its own and there is nothing left to train.
     fn over(&self) -> Option<Ending>;
 
-    /// Trains until the run ends, one way or another.
-    fn train(&mut self, callbacks: &mut dyn Callbacks, observer: &mut dyn Observer, stop: &StopFlag) -> RunReport;
+    /// Trains until the run ends, one way or another. Checkpoints go into `store`.
+    fn train(
+        &mut self,
+        store: &mut Store,
+        callbacks: &mut dyn Callbacks,
+        observer: &mut dyn Observer,
+        stop: &StopFlag,
+    ) -> RunReport;
 
     /// The weights as they stand, as the bytes of a safetensors file.
     fn export(&self) -> Vec<u8>;
@@ -114,8 +119,8 @@ impl<B: AutodiffBackend, T: Task<B>> Run<B, T> {
     ///
     /// # Errors
     ///
-    /// When parameter groups do not fit the model, the folder of checkpoints cannot be used, or the checkpoint
-    /// belongs to another task, data set, seed or model.
+    /// When parameter groups do not fit the model, or the checkpoint belongs to another task, data set, seed or
+    /// model.
     pub fn new(
         task: T,
         settings: Settings,
@@ -132,7 +137,6 @@ impl<B: AutodiffBackend, T: Task<B>> Run<B, T> {
         let loop_knobs = LoopKnobs::offer(&mut knobs, &settings);
         let catalog = Catalog::new();
         let sources = Sources::offer(&catalog, &description, &settings.groups, &knobs);
-        let store = Store::open(&settings.checkpoints, settings.keep)?;
         let mut run = Self {
             description,
             device,
@@ -145,7 +149,6 @@ impl<B: AutodiffBackend, T: Task<B>> Run<B, T> {
             sources,
             knobs,
             loop_knobs,
-            store,
             state: LoopState::default(),
             resume: ResumePoint::default(),
             settings,
@@ -296,8 +299,14 @@ impl<B: AutodiffBackend, T: Task<B>> AnyRun for Run<B, T> {
         self.state.ending(&self.settings).filter(Ending::is_final)
     }
 
-    fn train(&mut self, callbacks: &mut dyn Callbacks, observer: &mut dyn Observer, stop: &StopFlag) -> RunReport {
-        Session::new(self, callbacks, observer, stop).run()
+    fn train(
+        &mut self,
+        store: &mut Store,
+        callbacks: &mut dyn Callbacks,
+        observer: &mut dyn Observer,
+        stop: &StopFlag,
+    ) -> RunReport {
+        Session::new(self, store, callbacks, observer, stop).run()
     }
 
     fn export(&self) -> Vec<u8> {

@@ -8,7 +8,7 @@ use burn::tensor::backend::AutodiffBackend;
 use host_callback::{Callbacks, Hook, Moment, Outcome, Summary, Value};
 
 use crate::{
-    Ending, Observer, Processed, Run, RunEvent, RunReport, Settings, StopFlag, TrainError,
+    Ending, Observer, Processed, Run, RunEvent, RunReport, Settings, StopFlag, Store, TrainError,
     measure::{Current, Meter, StepClock},
     state::{LoopState, ResumePoint},
     step::Shown,
@@ -18,6 +18,7 @@ use crate::{
 /// One process's part of a run.
 pub(crate) struct Session<'a, B: AutodiffBackend, T: Task<B>> {
     pub(crate) run: &'a mut Run<B, T>,
+    pub(crate) store: &'a mut Store,
     pub(crate) callbacks: &'a mut dyn Callbacks,
     pub(crate) observer: &'a mut dyn Observer,
     stop: &'a StopFlag,
@@ -41,6 +42,7 @@ pub(crate) struct Session<'a, B: AutodiffBackend, T: Task<B>> {
 impl<'a, B: AutodiffBackend, T: Task<B>> Session<'a, B, T> {
     pub(crate) fn new(
         run: &'a mut Run<B, T>,
+        store: &'a mut Store,
         callbacks: &'a mut dyn Callbacks,
         observer: &'a mut dyn Observer,
         stop: &'a StopFlag,
@@ -57,6 +59,7 @@ impl<'a, B: AutodiffBackend, T: Task<B>> Session<'a, B, T> {
             elapsed_before: run.state.elapsed,
             seen_before: (run.state.samples, run.state.tokens),
             run,
+            store,
             callbacks,
             observer,
             stop,
@@ -85,6 +88,7 @@ impl<'a, B: AutodiffBackend, T: Task<B>> Session<'a, B, T> {
             if self.run.state.epoch_over {
                 self.end_epoch()?;
             }
+            self.between_steps();
             if let Some(ending) = self.due_ending() {
                 break ending;
             }
@@ -123,6 +127,16 @@ impl<'a, B: AutodiffBackend, T: Task<B>> Session<'a, B, T> {
         state.trained_in_epoch = 0;
         (state.epoch_begun, state.epoch_over) = (false, false);
         Ok(())
+    }
+
+    /// What callbacks asked for at a hook that no step follows at once, such as `epoch-end`.
+    fn between_steps(&mut self) {
+        if self.run.state.pending.evaluate {
+            self.evaluate();
+        }
+        if !self.run.state.pending.save.is_empty() {
+            self.save(None);
+        }
     }
 
     fn due_ending(&mut self) -> Option<Ending> {
@@ -188,7 +202,7 @@ impl<'a, B: AutodiffBackend, T: Task<B>> Session<'a, B, T> {
             evaluation: run.state.evaluation.clone(),
             callbacks,
             // A folder that cannot be read any more has been reported where it failed to be written.
-            checkpoints: run.store.list().unwrap_or_default(),
+            checkpoints: self.store.list().unwrap_or_default(),
             artifacts,
         }
     }

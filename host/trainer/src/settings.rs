@@ -2,8 +2,6 @@
 //!
 //! It does not read files; whoever embeds the trainer fills it in.
 
-use std::path::PathBuf;
-
 use host_callback::Pattern;
 use serde::Serialize;
 
@@ -36,8 +34,6 @@ pub struct Settings {
     pub save_every: Option<Span>,
     /// How many of the newest checkpoints to keep besides those with a tag; at least 1.
     pub keep: usize,
-    /// Where checkpoints go.
-    pub checkpoints: PathBuf,
     /// Largest global L2 norm of the gradients; 0 for no limit.
     pub clip_norm: f64,
     /// Largest absolute value of a gradient's element; 0 for no limit.

@@ -63,7 +63,9 @@ impl Headlines {
 
     /// The line about a story, if it is worth one now. What the wiring says of the whole run always is.
     pub(super) fn story(&mut self, step: u64, story: &Story) -> Option<String> {
-        if story.quiet {
+        let level = story.details.get("level").and_then(serde_json::Value::as_str);
+        // What a guest tells its author is in the timeline.
+        if level == Some("debug") {
             return None;
         }
         let times = match &story.instance {
@@ -174,12 +176,14 @@ fn told(story: &Story) -> String {
 }
 
 /// The first scalars among values, as `name value, name value`.
-pub(super) fn figures(values: &[(String, Value)]) -> String {
-    let figures: Vec<String> = scalars(values)
-        .take(MOST_VALUES)
-        .map(|(name, value)| format!("{} {}", words::printable(name), words::figure(value)))
-        .collect();
+fn figures(values: &[(String, Value)]) -> String {
+    let figures: Vec<String> = scalars(values).take(MOST_VALUES).map(figure).collect();
     figures.join(", ")
+}
+
+/// A measurement and its value.
+pub(super) fn figure((name, value): (&str, f64)) -> String {
+    format!("{} {}", words::printable(name), words::figure(value))
 }
 
 /// A decision's kind, as the contract names it.
@@ -249,6 +253,6 @@ mod tests {
         assert_eq!((&*told[0], &*told[3]), ("a: hello", "a: hello (10 times by now)"));
         assert_eq!(lines(&Story::new("log", "hello").about("b"), 2).len(), 2);
         assert_eq!(lines(&Story::new("file", "not a component").warning(), 10).len(), 10);
-        assert_eq!(lines(&Story::new("log", "detail").about("c").quiet(), 10).len(), 0);
+        assert_eq!(lines(&Story::new("log", "detail").about("c").with("level", "debug"), 10).len(), 0);
     }
 }

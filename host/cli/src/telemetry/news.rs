@@ -118,13 +118,7 @@ impl Story {
         self
     }
 
-    /// Something for the timeline only.
-    pub(crate) fn quiet(mut self) -> Self {
-        self.quiet = true;
-        self
-    }
-
-    /// One more fact for programs that read the timeline.
+    /// One more fact for programs that read the timeline. A `level` of `debug` keeps the story off the terminal.
     pub(crate) fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
         self.details.insert(name.to_owned(), value.into());
         self

@@ -9,28 +9,53 @@ use host_callback::{Progress, Value};
 use host_trainer::RunEvent;
 
 use super::{
-    headline::figures,
+    headline::figure,
     lines::scalars,
     news::{News, Sink, What},
     words,
 };
 
+/// How many values a line has at most, besides the loss and the learning rates.
+const MOST_VALUES: usize = 6;
+
 /// Writes lines to a stream.
 #[derive(Debug)]
 pub(super) struct Plain<W> {
     to: W,
+    /// The values of the last log record: one that stands still, such as a weight decay, is not repeated.
+    last: Vec<(String, Value)>,
 }
 
 impl<W: Write + Send> Plain<W> {
     /// Lines to `to`.
     pub(super) fn new(to: W) -> Self {
-        Self { to }
+        Self { to, last: Vec::new() }
     }
 
     // One call a line, so that lines of other writers to the same stream do not get in between.
     fn line(&mut self, line: &str) -> io::Result<()> {
         self.to.write_all(format!("{line}\n").as_bytes())
     }
+
+    fn logged(&mut self, progress: &Progress, values: &[(String, Value)], performance: &[(String, Value)]) -> String {
+        let total = progress.total_steps.map(|total| format!("/{}", words::count(total))).unwrap_or_default();
+        let mut parts = vec![format!("step {}{total}", words::count(progress.step))];
+        parts.push(format!("epoch {:.2}", progress.epoch));
+        parts.extend(scalars(values).find(|(name, _)| *name == "loss").map(figure));
+        parts.extend(words::learning_rates(scalars(values)));
+        let moved =
+            scalars(values).filter(|value| !is_told(value.0) && !scalars(&self.last).any(|last| last == *value));
+        parts.extend(moved.take(MOST_VALUES).map(figure));
+        let rate = scalars(performance).find(|(name, _)| *name == "throughput/samples");
+        parts.extend(rate.map(|(_, rate)| format!("{} samples/s", words::figure(rate))));
+        self.last = values.to_vec();
+        parts.join(" · ")
+    }
+}
+
+/// Whether a value is in every line anyway.
+fn is_told(name: &str) -> bool {
+    name == "loss" || name.starts_with(words::RATE)
 }
 
 impl<W: Write + Send> Sink for Plain<W> {
@@ -40,7 +65,8 @@ impl<W: Write + Send> Sink for Plain<W> {
 
     fn take(&mut self, news: &News<'_>) -> io::Result<()> {
         if let What::Run(RunEvent::Logged { progress, values, performance }) = news.what {
-            self.line(&logged(progress, values, performance))?;
+            let line = self.logged(progress, values, performance);
+            self.line(&line)?;
         }
         news.headline.map_or(Ok(()), |headline| self.line(headline))
     }
@@ -50,21 +76,23 @@ impl<W: Write + Send> Sink for Plain<W> {
     }
 }
 
-fn logged(progress: &Progress, values: &[(String, Value)], performance: &[(String, Value)]) -> String {
-    let total = progress.total_steps.map(|total| format!("/{}", words::count(total))).unwrap_or_default();
-    let rate = scalars(performance).find(|(name, _)| *name == "throughput/samples");
-    let rate = rate.map(|(_, rate)| format!(", {} samples/s", words::figure(rate))).unwrap_or_default();
-    format!("step {}{total} · epoch {:.2} · {}{rate}", words::count(progress.step), progress.epoch, figures(values))
-}
-
 #[cfg(test)]
 mod tests {
     use super::{super::samples, *};
 
     #[test]
-    fn a_log_record_is_one_line() {
-        let values = samples::values(&[("loss", 0.5), ("learning-rate/\x1b[1m", 3e-4)]);
-        let line = logged(&samples::at(25), &values, &samples::values(&[("throughput/samples", 1234.0)]));
-        assert_eq!(line, "step 25/100 · epoch 2.50 · loss 0.5000, learning-rate/\\u{1b}[1m 3e-4, 1,234 samples/s");
+    fn a_log_record_is_one_line_without_what_stands_still() {
+        let mut plain = Plain::new(Vec::new());
+        let mut line = |step, loss, decay| {
+            let values = [("accuracy", 0.75), ("loss", loss), ("learning-rate/a", 3e-4), ("weight\x1b[1m", decay)];
+            let performance = samples::values(&[("throughput/samples", 1234.0)]);
+            plain.logged(&samples::at(step), &samples::values(&values), &performance)
+        };
+        assert_eq!(
+            line(25, 0.5, 0.01),
+            "step 25/100 · epoch 2.50 · loss 0.5000 · lr 3e-4 · accuracy 0.7500 · weight\\u{1b}[1m 0.01000 · 1,234 samples/s"
+        );
+        assert_eq!(line(26, f64::NAN, 0.01), "step 26/100 · epoch 2.60 · loss NaN · lr 3e-4 · 1,234 samples/s");
+        assert!(line(27, 0.5, 0.02).contains("lr 3e-4 · weight"));
     }
 }

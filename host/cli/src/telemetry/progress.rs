@@ -154,7 +154,7 @@ impl View {
         for (name, value) in scalars(values) {
             if name == "loss" {
                 self.loss = Some(value);
-            } else if name.starts_with("learning-rate/") {
+            } else if name.starts_with(words::RATE) {
                 self.knob(name, value);
             }
         }
@@ -201,13 +201,10 @@ impl View {
         let mut parts: Vec<String> = left.into_iter().collect();
         parts.push(format!("epoch {:.2}", self.progress.epoch));
         parts.extend(self.loss.map(|loss| format!("loss {}", words::figure(loss))));
-        // With a single group its name says nothing.
-        let rates = self.knobs.iter().filter(|(name, _)| name.starts_with("learning-rate/")).count();
-        parts.extend(self.knobs.iter().map(|(name, value)| match name.strip_prefix("learning-rate/") {
-            Some(_) if rates == 1 => format!("lr {}", words::setting(*value)),
-            Some(group) => format!("lr/{} {}", words::printable(group), words::setting(*value)),
-            None => format!("{} {}", words::printable(name), words::setting(*value)),
-        }));
+        let knobs = || self.knobs.iter().map(|(name, value)| (name.as_str(), *value));
+        parts.extend(words::learning_rates(knobs()));
+        let others = knobs().filter(|(name, _)| !name.starts_with(words::RATE));
+        parts.extend(others.map(|(name, value)| format!("{} {}", words::printable(name), words::setting(value))));
         parts.extend(self.samples_per_second().map(|rate| format!("{} samples/s", words::figure(rate))));
         parts.extend(self.evaluating.then(|| "evaluating".to_owned()));
         parts.join(" · ")

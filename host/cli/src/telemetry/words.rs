@@ -13,6 +13,9 @@ use indicatif::HumanCount;
 /// The longest foreign text in one line, in characters.
 const LONGEST_LINE: usize = 300;
 
+/// What names of learning rates begin with; the group follows.
+pub(super) const RATE: &str = "learning-rate/";
+
 /// A foreign text as one line that cannot move the cursor, change colours or reverse the reading order.
 ///
 /// Control characters (C0, DEL, C1), line and paragraph separators, and marks that turn the direction of text
@@ -90,6 +93,16 @@ pub(crate) fn setting(value: f64) -> String {
     } else {
         let text = format!("{value:.6}");
         text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    }
+}
+
+/// The learning rates among values: one for all groups where they are equal, else one for each.
+pub(super) fn learning_rates<'a>(values: impl Iterator<Item = (&'a str, f64)>) -> Vec<String> {
+    let group = |(name, value): (&'a str, f64)| Some((name.strip_prefix(RATE)?, value));
+    let rates: Vec<(&str, f64)> = values.filter_map(group).collect();
+    match rates.first() {
+        Some((_, first)) if rates.iter().all(|(_, rate)| rate == first) => vec![format!("lr {}", setting(*first))],
+        _ => rates.iter().map(|(group, rate)| format!("lr/{} {}", printable(group), setting(*rate))).collect(),
     }
 }
 
@@ -178,6 +191,18 @@ mod tests {
         ] {
             assert_eq!(setting(value), text);
         }
+    }
+
+    #[test]
+    fn equal_learning_rates_are_one() {
+        let rates = |values: &[(&'static str, f64)]| learning_rates(values.iter().copied());
+        assert_eq!(rates(&[("loss", 1.0), ("learning-rate/a", 0.002)]), ["lr 0.002"]);
+        assert_eq!(rates(&[("learning-rate/a", 0.002), ("learning-rate/b", 0.002)]), ["lr 0.002"]);
+        assert_eq!(
+            rates(&[("learning-rate/a", 0.002), ("learning-rate/\x1b", 1e-4)]),
+            ["lr/a 0.002", "lr/\\u{1b} 1e-4"]
+        );
+        assert!(rates(&[("loss", 1.0)]).is_empty());
     }
 
     #[test]

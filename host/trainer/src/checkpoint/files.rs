@@ -65,8 +65,7 @@ impl Checkpoint {
         let damaged = |message: String| CheckpointError::Damaged { path: path.to_owned(), message, older: None };
         let manifest_path = path.join(MANIFEST);
         if !manifest_path.is_file() {
-            let message = format!("it has no {MANIFEST}");
-            return Err(CheckpointError::Missing { path: path.to_owned(), message });
+            return Err(damaged(format!("it has no {MANIFEST}")));
         }
         let manifest: Manifest =
             parse(&read(&manifest_path)?).map_err(|error| damaged(format!("{MANIFEST}: {error}")))?;

@@ -137,24 +137,24 @@ impl Store {
         Checkpoint::open(&self.folder.join(name.ok_or_else(missing)?))
     }
 
-    /// The newest checkpoint, verified.
+    /// The newest checkpoint in a folder of checkpoints, verified. The folder is only read.
     ///
     /// # Errors
     ///
     /// When there is none, or the newest is damaged; then the error names the newest whole one.
-    pub fn newest(&self) -> Result<Checkpoint, CheckpointError> {
-        let places = places(&self.folder)?;
-        let mut paths = places.iter().rev().map(|place| self.folder.join(place.name()));
+    pub fn newest(folder: &Path) -> Result<Checkpoint, CheckpointError> {
+        let places = places(folder)?;
+        let mut paths = places.iter().rev().map(|place| folder.join(place.name()));
         let Some(newest) = paths.next() else {
-            return Err(CheckpointError::Missing {
-                path: self.folder.clone(),
-                message: "the run was ended before its first".into(),
-            });
+            let message = "the run was ended before its first".into();
+            return Err(CheckpointError::Missing { path: folder.to_owned(), message });
         };
         Checkpoint::open(&newest).map_err(|error| match error {
-            CheckpointError::Damaged { path, message, .. } => {
-                CheckpointError::Damaged { path, message, older: paths.find(|path| Checkpoint::open(path).is_ok()) }
-            }
+            CheckpointError::Damaged { path, message, .. } => CheckpointError::Damaged {
+                path,
+                message,
+                older: paths.find(|path| Checkpoint::open(path).is_ok()),
+            },
             other => other,
         })
     }

@@ -1,0 +1,270 @@
+//! A callback that runs in the sandbox: rebuilt after a failure, with its last good state, within a budget.
+//!
+//! It does not judge what the guest decides, and does not make calls itself ([`Instance`] does). Main type:
+//! [`SandboxedCallback`].
+//!
+//! # What a failure may lose
+//!
+//! The last good state is what the last successful `save` gave. It is asked for when a checkpoint is made, and
+//! besides that right before an event, whenever the callback has answered something since and
+//!
+//! - the last answer steered the run: what was decided must not be forgotten, or it would be decided twice; or
+//! - the run is some steps further, as many as keep the price of saving below [`STATE_FUEL`] a step.
+//!
+//! So a Rust callback with a small state pays less than a microsecond a step, and loses only what it was shown
+//! in the very step at which it fails; one with an interpreter saves at every tenth step or so, and may lose
+//! what it saw in between. It is counted in steps and fuel and not in seconds, so that equal runs stay equal even
+//! when something crashes in them. Asking *before* an event and not after it means that a failing `save` costs
+//! that event, and never an answer that was already given.
+
+use std::{fmt, sync::Arc};
+
+use host_callback::{Callback, CallbackFailure, Decision, Event, FailureKind, Identity, Subscription, Usage};
+
+use crate::{
+    InstanceSettings, Plugin,
+    convert::{EventBuffer, subscriptions_in},
+    error::StartErrorKind,
+    failure::Fault,
+    instance::Instance,
+    log::{InstanceLog, LogLevel, Logger},
+    restart::Policy,
+};
+
+/// Fuel a step that may be spent on asking for the state: about a microsecond, on average.
+const STATE_FUEL: u64 = 10_000;
+
+/// A state that the guest gave, and its version.
+#[derive(Clone, Debug, PartialEq)]
+struct State {
+    version: u32,
+    bytes: Vec<u8>,
+}
+
+/// One configured plugin, running.
+pub struct SandboxedCallback {
+    plugin: Arc<Plugin>,
+    settings: InstanceSettings,
+    identity: Arc<Identity>,
+    subscriptions: Vec<Subscription>,
+    /// The configuration as the guest gets it.
+    config: String,
+    logger: Logger,
+    /// `None` after a failure, until the next call.
+    instance: Option<Instance>,
+    policy: Policy,
+    buffer: EventBuffer,
+    usage: Usage,
+    /// The last good state.
+    state: Option<State>,
+    /// The step of the run when `state` was taken, and the fuel that it took.
+    state_step: u64,
+    state_fuel: u64,
+    /// The step of the last event.
+    step: u64,
+    /// The guest has answered something since `state` was taken.
+    changed: bool,
+    /// The last answer steered the run.
+    steered: bool,
+    /// A failure that `save` got over with the last good state.
+    unreported: Option<CallbackFailure>,
+}
+
+impl fmt::Debug for SandboxedCallback {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SandboxedCallback")
+            .field("identity", &self.identity)
+            .field("policy", &self.policy)
+            .field("is_live", &self.instance.is_some())
+            .finish_non_exhaustive()
+    }
+}
+
+impl SandboxedCallback {
+    pub(crate) fn start(plugin: Arc<Plugin>, settings: InstanceSettings) -> Result<Self, StartErrorKind> {
+        let manifest = plugin.manifest();
+        let identity = Arc::new(Identity {
+            instance: settings.name.clone(),
+            plugin: manifest.name.clone(),
+            version: manifest.version.clone(),
+            sha256: Some(plugin.sha256().to_owned()),
+        });
+        // A guest whose schema takes an object need not know about `null`.
+        let config = if settings.config.is_null() { "{}".to_owned() } else { settings.config.to_string() };
+        let logger = Logger::new(settings.name.clone(), Arc::clone(&settings.log), &settings.limits);
+        let mut callback = Self {
+            identity,
+            subscriptions: Vec::new(),
+            config,
+            logger,
+            instance: None,
+            policy: Policy::new(settings.on_failure),
+            buffer: EventBuffer::default(),
+            usage: Usage::default(),
+            state: None,
+            state_step: settings.run.step,
+            state_fuel: 0,
+            step: settings.run.step,
+            changed: false,
+            steered: false,
+            unreported: None,
+            plugin,
+            settings,
+        };
+        let (instance, subscriptions) = callback.make()?;
+        callback.subscriptions = subscriptions_in(subscriptions).map_err(StartErrorKind::Subscriptions)?;
+        callback.instance = Some(instance);
+        Ok(callback)
+    }
+
+    /// The plugin that it is an instance of.
+    pub fn plugin(&self) -> &Arc<Plugin> {
+        &self.plugin
+    }
+
+    /// Log lines of it that were dropped so far.
+    pub fn dropped_log_lines(&self) -> u64 {
+        self.logger.dropped()
+    }
+
+    /// A new instance, started; what it listens to comes along, unchecked.
+    fn make(&mut self) -> Result<(Instance, Vec<crate::bindings::types::Subscription>), Fault> {
+        let Self { plugin, settings, logger, usage, config, .. } = self;
+        let log = InstanceLog::new(Some(logger.clone()), &settings.limits);
+        let store = plugin.sandbox.store(&settings.limits, log, settings.catalog.clone());
+        let mut instance = Instance::new(&plugin.pre, store, usage)?;
+        let subscriptions = instance.start(config, &settings.run, usage)?;
+        Ok((instance, subscriptions))
+    }
+
+    /// The live instance, made anew if the last one failed: started as the first one was, with the last good state.
+    /// What it subscribes to was settled when it joined.
+    fn live(&mut self) -> Result<&mut Instance, Fault> {
+        if self.instance.is_none() {
+            let restart = |doing| move |fault: Fault| fault.within(FailureKind::Restart, doing);
+            let (mut instance, _) = self.make().map_err(restart("`start`"))?;
+            if let Some(state) = &self.state {
+                let loaded = instance.load(state.version, &state.bytes, &mut self.usage);
+                loaded.map_err(restart("`load` of the last good state"))?;
+            }
+            self.changed = false;
+            self.instance = Some(instance);
+        }
+        Ok(self.instance.as_mut().expect("an instance that is missing was just made"))
+    }
+
+    fn run(&mut self, event: &Event) -> Result<Vec<Decision>, Fault> {
+        self.live()?;
+        let step = event.moment.progress.step;
+        if self.state_is_due(step) {
+            self.take_state()?;
+        }
+        let Self { instance, buffer, usage, .. } = self;
+        let instance = instance.as_mut().expect("`live` has made one");
+        let decisions = instance.handle(event, buffer, usage)?;
+        self.step = step;
+        self.changed = true;
+        self.steered =
+            decisions.iter().any(|decision| !matches!(decision, Decision::Report { .. } | Decision::Note(_)));
+        Ok(decisions)
+    }
+
+    /// Whether the state is to be asked for before an event at this step.
+    fn state_is_due(&self, step: u64) -> bool {
+        let pause = self.state_fuel.div_ceil(STATE_FUEL).max(1);
+        self.changed && (self.steered || step >= self.state_step.saturating_add(pause))
+    }
+
+    /// Asks the live instance for its state; the old one stays if it fails.
+    fn take_state(&mut self) -> Result<(), Fault> {
+        let Some(instance) = &mut self.instance else { return Ok(()) };
+        let before = self.usage.fuel;
+        let bytes = instance
+            .save(&mut self.usage)
+            .map_err(|fault| Fault { message: format!("`save`: {}", fault.message), ..fault })?;
+        self.state = (!bytes.is_empty()).then(|| State { version: self.plugin.manifest().state_version, bytes });
+        self.state_fuel = self.usage.fuel - before;
+        (self.state_step, self.changed, self.steered) = (self.step, false, false);
+        Ok(())
+    }
+
+    /// Drops the instance, whose store is poisoned, and asks the policy what follows.
+    fn failed(&mut self, fault: Fault) -> CallbackFailure {
+        self.instance = None;
+        let consequence = self.policy.failed();
+        fault.with(consequence)
+    }
+}
+
+impl Callback for SandboxedCallback {
+    fn identity(&self) -> &Arc<Identity> {
+        &self.identity
+    }
+
+    fn order(&self) -> i32 {
+        self.settings.order.unwrap_or(self.plugin.manifest().order)
+    }
+
+    fn subscriptions(&self) -> &[Subscription] {
+        &self.subscriptions
+    }
+
+    fn handle(&mut self, event: &Event) -> Result<Vec<Decision>, CallbackFailure> {
+        if !self.policy.admits() {
+            return Ok(Vec::new());
+        }
+        match self.run(event) {
+            Ok(decisions) => {
+                self.policy.succeeded();
+                Ok(decisions)
+            }
+            Err(fault) => Err(self.failed(fault)),
+        }
+    }
+
+    /// Between a failure and the next event, and for good after the last failure, it is the last good state.
+    fn save(&mut self) -> Result<Option<(u32, Vec<u8>)>, CallbackFailure> {
+        if let Err(fault) = self.take_state() {
+            let failure = self.failed(fault);
+            if self.state.is_none() {
+                return Err(failure);
+            }
+            self.unreported = Some(failure);
+        }
+        Ok(self.state.clone().map(|State { version, bytes }| (version, bytes)))
+    }
+
+    fn take_failure(&mut self) -> Option<CallbackFailure> {
+        self.unreported.take()
+    }
+
+    fn load(&mut self, version: u32, state: &[u8]) -> Result<(), CallbackFailure> {
+        let loaded = self.live().map(|_| ());
+        let Self { instance, usage, .. } = self;
+        let loaded = loaded.and_then(|()| match instance {
+            Some(instance) => instance.load(version, state, usage),
+            None => Ok(()),
+        });
+        match loaded {
+            Ok(()) => {
+                self.state = Some(State { version, bytes: state.to_vec() });
+                self.changed = false;
+                Ok(())
+            }
+            Err(fault) => Err(self.failed(Fault { message: format!("`load`: {}", fault.message), ..fault })),
+        }
+    }
+
+    fn usage(&self) -> Usage {
+        self.usage
+    }
+}
+
+impl Drop for SandboxedCallback {
+    fn drop(&mut self) {
+        let dropped = self.logger.dropped();
+        if dropped > 0 {
+            self.logger.say(LogLevel::Warn, &format!("{dropped} log lines were dropped"));
+        }
+    }
+}

@@ -1,0 +1,291 @@
+//! From bytes to a compiled component that fits the contract, with one clear error for everything else.
+//!
+//! It runs no guest code; asking the guest what it is comes after it ([`plugin`](crate::plugin)). Main
+//! function: [`Inner::prepare`].
+
+use std::{
+    fs::File,
+    io::{self, Read as _},
+    path::Path,
+};
+
+use semver::Version;
+use wasmtime::component::{
+    Component, InstancePre,
+    types::{ComponentExtern, ComponentItem},
+};
+use wit_component::ComponentEncoder;
+
+use crate::{
+    engine::Inner,
+    error::LoadErrorKind,
+    store::StoreData,
+    text::clean,
+    world::{CALLBACK, CONTRACT, OFFERED, PACKAGE},
+};
+
+/// Words of the engine or the encoder that go into an error.
+const MAX_WORDS_BYTES: usize = 1 << 10;
+
+/// How WebAssembly begins, and then which of its two formats it is.
+const WASM: &[u8] = b"\0asm";
+const MODULE: &[u8] = &[1, 0, 0, 0];
+const COMPONENT: &[u8] = &[13, 0, 1, 0];
+
+/// A component that is ready to be instantiated.
+pub(crate) struct Prepared {
+    pub(crate) pre: InstancePre<StoreData>,
+    pub(crate) imports: Vec<String>,
+}
+
+/// Reads a file up to the largest size that is taken.
+pub(crate) fn read_capped(path: &Path, max_bytes: u64) -> Result<Vec<u8>, LoadErrorKind> {
+    // A pipe or a device would block the host or never end.
+    let meta = path.metadata().map_err(LoadErrorKind::Read)?;
+    if !meta.is_file() {
+        return Err(LoadErrorKind::Read(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file")));
+    }
+    let mut bytes = Vec::new();
+    let file = File::open(path).map_err(LoadErrorKind::Read)?;
+    // It may grow while it is read, so the size from above is not relied on.
+    file.take(max_bytes + 1).read_to_end(&mut bytes).map_err(LoadErrorKind::Read)?;
+    Ok(bytes)
+}
+
+impl Inner {
+    /// Compiles a plugin's bytes and checks them against the contract.
+    pub(crate) fn prepare(&self, bytes: &[u8]) -> Result<Prepared, LoadErrorKind> {
+        if bytes.len() as u64 > self.file_bytes {
+            return Err(LoadErrorKind::TooLarge(self.file_bytes));
+        }
+        let compile = || self.compile(recognise(bytes)?);
+        let component = self.on_large_stack(compile).map_err(LoadErrorKind::Host)??;
+        let imports = self.check_world(&component)?;
+        let pre = self.linker.instantiate_pre(&component);
+        let pre = pre.map_err(|error| LoadErrorKind::Contract(words(&error)))?;
+        Ok(Prepared { pre, imports })
+    }
+
+    fn compile(&self, binary: Binary<'_>) -> Result<Component, LoadErrorKind> {
+        let wrapped;
+        let bytes = match binary {
+            Binary::Component(bytes) => bytes,
+            Binary::Module(bytes) => {
+                wrapped = wrap(bytes)?;
+                &wrapped
+            }
+        };
+        let compile =
+            || Component::from_binary(&self.engine, bytes).map_err(|error| LoadErrorKind::Invalid(words(&error)));
+        match &self.cache {
+            Some(cache) => cache.get_or_compile(&self.engine, bytes, compile),
+            None => compile(),
+        }
+    }
+
+    /// Compares names with the contract, which gives better errors than types do, and lists the imports.
+    fn check_world(&self, component: &Component) -> Result<Vec<String>, LoadErrorKind> {
+        let world = component.component_type();
+        let exports: Vec<&str> = world.exports(&self.engine).map(|(name, _)| name).collect();
+        let callback = exports.iter().find_map(|name| Name::parse(name).filter(|name| name.interface == CALLBACK));
+        let Some(callback) = callback else {
+            let exports = exports.iter().take(8).map(|name| clean((*name).to_owned(), 100)).collect();
+            return Err(LoadErrorKind::OtherWorld { exports });
+        };
+        check_version(&callback)?;
+        let imports: Vec<(&str, ComponentExtern<'_>)> = world.imports(&self.engine).collect();
+        let mut unknown = Vec::new();
+        for (name, item) in &imports {
+            if let Some(ours) = Name::parse(name).filter(|name| name.interface.starts_with(PACKAGE)) {
+                check_version(&ours)?;
+            }
+            unknown.extend(self.not_offered(name, &item.ty));
+        }
+        if unknown.is_empty() {
+            return Ok(imports.iter().map(|(name, _)| (*name).to_owned()).collect());
+        }
+        let import = unknown.remove(0);
+        Err(LoadErrorKind::UnknownImport { import, others: unknown })
+    }
+
+    /// What of an import is not offered: the whole interface, or single functions of it.
+    fn not_offered(&self, import: &str, item: &ComponentItem) -> Vec<String> {
+        let shown = clean(import.to_owned(), 200);
+        let interface = Name::parse(import).map(|name| name.interface);
+        let offered = OFFERED.iter().find(|offered| interface == Some(offered.interface));
+        let (Some(offered), ComponentItem::ComponentInstance(instance)) = (offered, item) else {
+            return vec![shown];
+        };
+        let exports = instance.exports(&self.engine);
+        let functions = exports.filter(|(_, item)| matches!(item.ty, ComponentItem::ComponentFunc(_)));
+        functions
+            .filter(|(name, _)| !offered.functions.contains(name))
+            .map(|(name, _)| format!("{shown}#{}", clean(name.to_owned(), 100)))
+            .collect()
+    }
+}
+
+/// What bytes are, as far as their beginning tells.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Binary<'a> {
+    Module(&'a [u8]),
+    Component(&'a [u8]),
+}
+
+fn recognise(bytes: &[u8]) -> Result<Binary<'_>, LoadErrorKind> {
+    if bytes.is_empty() {
+        return Err(LoadErrorKind::Empty);
+    }
+    match bytes.strip_prefix(WASM) {
+        Some(rest) if rest.starts_with(MODULE) => Ok(Binary::Module(bytes)),
+        Some(rest) if rest.starts_with(COMPONENT) => Ok(Binary::Component(bytes)),
+        Some(_) => Err(LoadErrorKind::UnknownFormat),
+        None => Err(not_wasm(bytes)),
+    }
+}
+
+fn not_wasm(bytes: &[u8]) -> LoadErrorKind {
+    let is_text = |text: &str| !text.contains(|c: char| c.is_control() && !c.is_whitespace());
+    match str::from_utf8(bytes).ok().filter(|text| is_text(text)) {
+        Some(text) => {
+            let text = text.trim_start();
+            LoadErrorKind::Text { wat: ["(module", "(component", ";;"].iter().any(|start| text.starts_with(start)) }
+        }
+        None => LoadErrorKind::NotWasm,
+    }
+}
+
+/// Makes a component of a core module that carries its component type, as `wit-bindgen` leaves one behind.
+fn wrap(module: &[u8]) -> Result<Vec<u8>, LoadErrorKind> {
+    if !carries_component_type(module) {
+        return Err(LoadErrorKind::NoComponentType);
+    }
+    let encode = || ComponentEncoder::default().module(module)?.validate(true).encode();
+    encode().map_err(|error| LoadErrorKind::Wrap(clean(format!("{error:#}"), MAX_WORDS_BYTES)))
+}
+
+/// Whether one of a module's custom sections is a component type. The encoder would take a module without
+/// one for a component that imports and exports nothing.
+fn carries_component_type(module: &[u8]) -> bool {
+    let mut rest = &module[WASM.len() + MODULE.len()..];
+    while let Some((&id, after)) = rest.split_first() {
+        let Some((size, body)) = leb128(after) else { return false };
+        let Some((section, next)) = body.split_at_checked(size) else { return false };
+        let name = leb128(section).and_then(|(length, name)| name.get(..length));
+        if id == 0 && name.is_some_and(|name| name.starts_with(b"component-type")) {
+            return true;
+        }
+        rest = next;
+    }
+    false
+}
+
+/// An unsigned 32-bit number in WebAssembly's encoding, and what follows it.
+fn leb128(bytes: &[u8]) -> Option<(usize, &[u8])> {
+    let mut value = 0_u64;
+    for (at, byte) in bytes.iter().enumerate().take(5) {
+        value |= u64::from(byte & 0x7f) << (7 * at);
+        if byte & 0x80 == 0 {
+            return Some((usize::try_from(value).ok()?, &bytes[at + 1..]));
+        }
+    }
+    None
+}
+
+/// The name of an interface: `package/interface@version`.
+struct Name<'a> {
+    interface: &'a str,
+    version: &'a str,
+}
+
+impl<'a> Name<'a> {
+    fn parse(name: &'a str) -> Option<Self> {
+        let (interface, version) = name.split_once('@').unwrap_or((name, ""));
+        interface.contains('/').then_some(Self { interface, version })
+    }
+}
+
+/// Versions are compatible as semantic versions are: `0.1.x` among themselves.
+fn check_version(name: &Name<'_>) -> Result<(), LoadErrorKind> {
+    let fits = |version: &Version| version.major == CONTRACT.major && version.minor == CONTRACT.minor;
+    match Version::parse(name.version) {
+        Ok(version) if fits(&version) => Ok(()),
+        _ => Err(LoadErrorKind::OtherVersion { found: clean(name.version.to_owned(), 40) }),
+    }
+}
+
+fn words(error: &wasmtime::Error) -> String {
+    clean(format!("{error:#}"), MAX_WORDS_BYTES)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Sandbox, SandboxConfig};
+
+    fn refusal(bytes: &[u8]) -> String {
+        let sandbox = Sandbox::new(SandboxConfig::default()).unwrap();
+        match sandbox.inner.prepare(bytes) {
+            Ok(_) => panic!("it was loaded"),
+            Err(kind) => kind.to_string(),
+        }
+    }
+
+    fn wat(text: &str) -> Vec<u8> {
+        wat::parse_str(text).unwrap()
+    }
+
+    #[test]
+    fn a12_each_wrong_file_has_one_clear_error() {
+        let newer = r#"(component (instance $i) (export "train-host:callback/callback@0.2.0" (instance $i)))"#;
+        let named = r#"(component (instance $i) (export "train-host:callback/callback@0.1.0" (instance $i)))"#;
+        let mut truncated = wat(named);
+        truncated.truncate(truncated.len() - 3);
+        for (name, bytes, error) in [
+            ("empty", vec![], "is empty"),
+            ("random bytes", vec![0x9f, 0, 200, 17, 255, 3], "is not WebAssembly"),
+            ("text", b"hello\nworld\n".to_vec(), "is a text file, not WebAssembly"),
+            ("wat", b"  (module)".to_vec(), "it looks like WAT"),
+            ("future format", b"\0asm\x02\0\0\0".to_vec(), "unknown format"),
+            ("core module", wat("(module (memory 1))"), "carries no component type"),
+            ("another world", wat("(component)"), "of another world: it exports nothing"),
+            ("newer contract", wat(newer), "is built for version 0.2.0 of the contract; this host speaks 0.1.0"),
+            ("truncated", truncated, "is not a valid component"),
+        ] {
+            let text = refusal(&bytes);
+            assert!(text.contains(error), "{name}: {text}");
+        }
+    }
+
+    #[test]
+    fn a12_a_missing_import_is_named() {
+        let text = r#"(component
+            (import "wasi:sockets/network@0.2.0" (instance (export "open" (func))))
+            (import "train-host:callback/host@0.1.0" (instance (export "sleep" (func))))
+            (instance $i) (export "train-host:callback/callback@0.1.0" (instance $i)))"#;
+        assert_eq!(refusal(&wat(text)), "imports `wasi:sockets/network@0.2.0`, which this host does not offer");
+        let text = text.replace(r#"(import "wasi:sockets/network@0.2.0" (instance (export "open" (func))))"#, "");
+        let import = "imports `train-host:callback/host@0.1.0#sleep`, which this host does not offer";
+        assert_eq!(refusal(&wat(&text)), import);
+    }
+
+    #[test]
+    fn a_file_that_is_too_large_is_not_looked_at() {
+        let sandbox = Sandbox::new(SandboxConfig { file_bytes: 10, ..SandboxConfig::default() }).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("big.wasm");
+        std::fs::write(&file, [0; 1000]).unwrap();
+        let error = sandbox.load(&file).err().unwrap().to_string();
+        assert_eq!(error, format!("{} is larger than the limit of 10 bytes", file.display()));
+        assert_eq!(read_capped(&file, 10).unwrap().len(), 11);
+    }
+
+    #[test]
+    fn a_component_type_is_found_only_where_it_is() {
+        let with = [&b"\0asm\x01\0\0\0"[..], &[0, 16], &[14], b"component-type", &[7]].concat();
+        assert!(carries_component_type(&with));
+        assert!(!carries_component_type(&with[..12]));
+        assert!(!carries_component_type(b"\0asm\x01\0\0\0\0\xff\xff\xff\xff\xff\xff"));
+        assert_eq!(leb128(&[0xe5, 0x8e, 0x26, 1]), Some((624_485, &[1][..])));
+    }
+}

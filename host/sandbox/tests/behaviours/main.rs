@@ -1,0 +1,19 @@
+//! How the sandbox treats callbacks, healthy and hostile: rows of `A` are named after the list of behaviours.
+//!
+//! Built guests are needed: `./test.sh` builds them. Nothing here waits for a clock, except for deadlines that are
+//! given as tiny.
+//!
+//! - `load`: files that are no plugins, and what a plugin says of itself.
+//! - `start`: configurations, and guests that fail to start.
+//! - `failures`: attacks on a running callback, and what follows.
+//! - `state`: what is kept over a failure and a checkpoint.
+//! - `exchange`: events, decisions and log lines on their way through.
+
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+mod exchange;
+mod failures;
+mod load;
+mod start;
+mod state;
+mod support;

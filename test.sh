@@ -1,0 +1,11 @@
+#!/usr/bin/env bash
+# Everything that is tested: first what guests are built with, then the guests, then their own tests and those of the
+# program. Arguments go to the last of these: ./test.sh a4_
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")"
+
+cargo run --release --package host-tests --bin guests -- setup
+cargo run --release --package host-tests --bin guests -- build
+# A workspace of its own, whose folder is the one that the guests are built in.
+cargo test --manifest-path plugins/Cargo.toml --workspace --target-dir "${CARGO_TARGET_DIR:-target}/guests"
+cargo test --release --workspace "$@"
