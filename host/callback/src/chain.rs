@@ -3,7 +3,7 @@
 //! It does not run guests (an implementation of [`Callback`] does), and holds no rule about decisions
 //! ([`resolve`] has them). Main type: [`Chain`].
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
 
 use serde::{Deserialize, Serialize, Serializer};
 
@@ -98,6 +98,17 @@ pub struct SavedState {
     pub bytes: Vec<u8>,
 }
 
+/// What a checkpoint keeps of all callbacks.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Saved {
+    /// The state of every callback that has one and could save it.
+    pub states: Vec<SavedState>,
+    /// The last value of every report, by `<instance>/<name>`: others may read it at the next hook.
+    pub reports: BTreeMap<String, Value>,
+    /// Callbacks whose saving failed; what is kept of them is their last good state, if they have one.
+    pub failures: Vec<FailureRecord>,
+}
+
 /// What a callback did in a run, for the report.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Summary {
@@ -121,9 +132,8 @@ pub trait Callbacks {
     /// Tells that a hook fires and returns what is to be done.
     fn handle(&mut self, moment: &Moment, measurements: &mut dyn Measurements, knobs: &Knobs) -> Outcome;
 
-    /// The state of every callback that has one, for a checkpoint. A failure is in the second list; what is
-    /// kept of that callback then is its last good state, if it has one.
-    fn save(&mut self) -> (Vec<SavedState>, Vec<FailureRecord>);
+    /// Everything of the callbacks that a checkpoint has to keep.
+    fn save(&mut self) -> Saved;
 
     /// What each callback did so far.
     fn summaries(&self) -> Vec<Summary>;
@@ -160,6 +170,8 @@ pub struct Chain {
     links: Vec<Link>,
     /// Values that callbacks reported and that the chain knows of them, by key.
     own: Vec<Option<f64>>,
+    /// The last value of every report, by name, for checkpoints.
+    reported: BTreeMap<String, Value>,
     event: Event,
     due: Vec<Key>,
 }
@@ -211,7 +223,7 @@ impl Chain {
         let moment =
             Moment { hook: Hook::TrainBegin, occurrence: 0, progress: Default::default(), detail: String::new() };
         let event = Event { moment, scalars: Vec::new(), vectors: Vec::new(), texts: Vec::new() };
-        Ok(Self { catalog, links, own: Vec::new(), event, due: Vec::new() })
+        Ok(Self { catalog, links, own: Vec::new(), reported: BTreeMap::new(), event, due: Vec::new() })
     }
 
     /// Who is in the chain, in the order of calls, with what each may do.
@@ -228,6 +240,25 @@ impl Chain {
         match self.links.iter_mut().find(|link| link.identity().instance == state.instance) {
             Some(link) => link.callback.load(state.state_version, &state.bytes).map(|()| true),
             None => Ok(false),
+        }
+    }
+
+    /// Takes back the values that callbacks had reported before a checkpoint.
+    pub fn load_reports(&mut self, reports: &BTreeMap<String, Value>) {
+        for (name, value) in reports {
+            if let Value::Scalar(value) = value {
+                self.publish(name, *value);
+            }
+        }
+    }
+
+    /// Makes a report readable for others, from the next hook on.
+    fn publish(&mut self, name: &str, value: f64) {
+        let key = self.catalog.offer(MeasurementSpec::new(name, "", "reported by a callback"));
+        self.remember(key, value);
+        match self.reported.get_mut(name) {
+            Some(last) => *last = Value::Scalar(value),
+            None => drop(self.reported.insert(name.to_owned(), Value::Scalar(value))),
         }
     }
 
@@ -315,25 +346,19 @@ impl Callbacks for Chain {
             .collect();
         let mut outcome = resolve(moment.hook, answers, knobs);
         for (name, value) in &outcome.controls.reports {
-            let key = self.catalog.offer(MeasurementSpec::new(name, "", "reported by a callback"));
-            let at = key as usize;
-            if self.own.len() <= at {
-                self.own.resize(at + 1, None);
-            }
-            self.own[at] = Some(*value);
+            self.publish(name, *value);
         }
         outcome.failures = failures;
         outcome
     }
 
-    fn save(&mut self) -> (Vec<SavedState>, Vec<FailureRecord>) {
-        let (mut states, mut failures) = (Vec::new(), Vec::new());
+    fn save(&mut self) -> Saved {
+        let mut saved = Saved { reports: self.reported.clone(), ..Saved::default() };
         for link in &mut self.links {
             let by = Arc::clone(link.identity());
-            let saved = link.callback.save();
-            let failure = match saved {
+            let failure = match link.callback.save() {
                 Ok(state) => {
-                    states.extend(state.map(|(state_version, bytes)| SavedState {
+                    saved.states.extend(state.map(|(state_version, bytes)| SavedState {
                         instance: by.instance.clone(),
                         plugin: by.plugin.clone(),
                         version: by.version.clone(),
@@ -346,10 +371,10 @@ impl Callbacks for Chain {
             };
             if let Some(failure) = failure {
                 link.count_failure(&failure);
-                failures.push(FailureRecord { by, failure });
+                saved.failures.push(FailureRecord { by, failure });
             }
         }
-        (states, failures)
+        saved
     }
 
     fn summaries(&self) -> Vec<Summary> {

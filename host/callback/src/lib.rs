@@ -63,7 +63,7 @@ pub mod number;
 mod outcome;
 mod resolve;
 
-pub use chain::{Callback, Callbacks, Chain, Identity, SavedState, Summary, UnknownMeasurement, Usage};
+pub use chain::{Callback, Callbacks, Chain, Identity, Saved, SavedState, Summary, UnknownMeasurement, Usage};
 pub use decision::{Decision, Request};
 pub use event::{Event, Moment, Progress};
 pub use failure::{CallbackFailure, Consequence, FailureKind};

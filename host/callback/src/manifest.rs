@@ -24,7 +24,7 @@ pub struct Manifest {
     pub lane: Lane,
     /// Lower runs earlier; ties go by instance name.
     pub order: i32,
-    /// JSON Schema of its configuration; empty for none.
+    /// JSON Schema of its configuration; empty where it is not checked before it starts.
     pub config_schema: String,
     /// Version of the state that it saves.
     pub state_version: u32,

@@ -39,26 +39,10 @@ impl RunFolder {
                 Err(error) => return Err(about("cannot make the folder", &path, error)),
             }
         };
-        Self { path }.with_checkpoints()
-    }
-
-    /// An existing run's folder.
-    ///
-    /// # Errors
-    ///
-    /// When it is not there.
-    pub(crate) fn open(path: &Path) -> io::Result<Self> {
-        let found = fs::metadata(path).map_err(|error| about("cannot open the run", path, error))?;
-        if !found.is_dir() {
-            return Err(about("cannot open the run", path, io::ErrorKind::NotADirectory.into()));
-        }
-        Self { path: path.to_owned() }.with_checkpoints()
-    }
-
-    fn with_checkpoints(self) -> io::Result<Self> {
-        let path = self.checkpoints();
-        fs::create_dir_all(&path).map_err(|error| about("cannot make the folder", &path, error))?;
-        Ok(self)
+        let folder = Self { path };
+        let checkpoints = folder.checkpoints();
+        fs::create_dir(&checkpoints).map_err(|error| about("cannot make the folder", &checkpoints, error))?;
+        Ok(folder)
     }
 
     /// Where it is.
@@ -317,7 +301,6 @@ mod tests {
         for name in ["", "..", "a/b", "a\\b", ".hidden"] {
             assert_eq!(RunFolder::create(runs.path(), name).unwrap_err().kind(), io::ErrorKind::InvalidInput, "{name}");
         }
-        assert!(RunFolder::open(&runs.path().join("gone")).unwrap_err().to_string().contains("gone"));
     }
 
     #[test]

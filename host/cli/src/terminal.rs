@@ -40,7 +40,8 @@ pub(crate) struct Look {
 }
 
 impl Look {
-    /// ASCII without colour and without wrapping: for files, pipes and tests.
+    /// ASCII without colour and without wrapping, as in files and pipes: tests compare texts that look so.
+    #[cfg(test)]
     pub(crate) const PLAIN: Self = Self { color: false, terminal: false };
 
     /// For stderr as it is now.

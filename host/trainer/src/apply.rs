@@ -4,7 +4,7 @@
 //! carried out is refused in the timeline.
 
 use burn::tensor::backend::AutodiffBackend;
-use host_callback::{Consequence, Hook, Moment, Outcome};
+use host_callback::{Consequence, Hook, Moment, Outcome, Saved};
 
 use crate::{
     Ending, RunEvent,
@@ -86,7 +86,7 @@ impl<B: AutodiffBackend, T: Task<B>> Session<'_, B, T> {
     /// The state of loop and callbacks as it is now, for a checkpoint.
     pub(crate) fn snapshot(&mut self, resume: ResumePoint) -> Snapshot {
         self.tick();
-        let (callbacks, failures) = self.callbacks.save();
+        let Saved { states, reports, failures } = self.callbacks.save();
         let progress = self.run.current_progress();
         for failure in &failures {
             self.observer.observe(&RunEvent::CallbackFailed { progress, hook: Hook::SaveBegin, failure });
@@ -97,11 +97,12 @@ impl<B: AutodiffBackend, T: Task<B>> Session<'_, B, T> {
             run: run.state.clone(),
             resume,
             knobs,
+            reports,
             tags: Default::default(),
             mark: self.observer.mark(),
             data: run.data_identity(),
         };
-        Snapshot { state, callbacks }
+        Snapshot { state, callbacks: states }
     }
 
     /// Makes a checkpoint of the weights that stand durable and tags it; returns its name.

@@ -3,6 +3,8 @@
 //! An observer cannot change a run and cannot fail it. Main types: [`Observer`], [`RunEvent`]; what a task leaves
 //! for the report is an [`Artifact`].
 
+use std::collections::BTreeMap;
+
 use host_callback::{FailureRecord, Hook, Progress, Record, Summary, Value};
 use serde::Serialize;
 
@@ -109,6 +111,9 @@ pub enum RunEvent<'a> {
         progress: Progress,
         /// How it ended.
         ending: &'a Ending,
+        /// Results, by name, of the weights that the run leaves; of the last evaluation where it was interrupted
+        /// after it.
+        evaluation: &'a BTreeMap<String, Value>,
         /// What each callback did.
         callbacks: &'a [Summary],
     },

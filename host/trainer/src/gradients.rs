@@ -164,3 +164,128 @@ impl<B: AutodiffBackend> ModuleVisitor<B> for Clipping<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use burn::{
+        backend::{Autodiff, Flex, flex::FlexDevice},
+        module::Module,
+    };
+
+    use super::*;
+    use crate::GroupSettings;
+
+    type B = Autodiff<Flex>;
+
+    /// Two parameters, as the cases of the fixture have them, each in a group of its own.
+    #[derive(Module, Debug)]
+    struct Pair<B: Backend> {
+        first: Param<Tensor<B, 1>>,
+        second: Param<Tensor<B, 1>>,
+    }
+
+    impl Pair<B> {
+        fn new() -> (Self, Parameters) {
+            let zeros = |size| Param::from_tensor(Tensor::zeros([size], &FlexDevice));
+            let pair = Self { first: zeros(2), second: zeros(1) };
+            let group = |name: &str| GroupSettings {
+                name: name.into(),
+                parameters: vec![name.into()],
+                learning_rate: 0.0,
+                weight_decay: 0.0,
+            };
+            let parameters = Parameters::of(&pair, &[group("first"), group("second")]).unwrap();
+            (pair, parameters)
+        }
+
+        fn gradients(&self, [first, second]: [&[f32]; 2]) -> GradientsParams {
+            let mut gradients = GradientsParams::new();
+            for (id, values) in [(self.first.id, first), (self.second.id, second)] {
+                if !values.is_empty() {
+                    gradients.register::<Flex, 1>(id, Tensor::from_data(values, &FlexDevice));
+                }
+            }
+            gradients
+        }
+
+        fn values(&self, gradients: &GradientsParams) -> [Vec<f32>; 2] {
+            [self.first.id, self.second.id].map(|id| {
+                let gradient = gradients.get::<Flex, 1>(id).map(Tensor::into_data);
+                gradient.map(|data| data.iter::<f32>().collect()).unwrap_or_default()
+            })
+        }
+    }
+
+    fn number(value: &serde_json::Value) -> f32 {
+        // `NaN`, `Infinity` and `-Infinity` are read by Rust as they stand.
+        value.as_str().map_or_else(|| value.as_f64().unwrap() as f32, |word| word.parse().unwrap())
+    }
+
+    fn numbers(value: &serde_json::Value) -> [Vec<f32>; 2] {
+        [0, 1].map(|at| value[at].as_array().unwrap().iter().map(number).collect())
+    }
+
+    /// Equal, or as near as single precision and another order of operations bring them; NaN is NaN.
+    fn near(ours: f32, theirs: f32) -> bool {
+        ours == theirs || ours.is_nan() && theirs.is_nan() || (ours - theirs).abs() <= 1e-6 * theirs.abs()
+    }
+
+    #[test]
+    fn clipping_follows_pytorch() {
+        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/fixtures/optim/clip.json");
+        let file: serde_json::Value = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
+        let (pair, parameters) = Pair::new();
+        let mut checked = 0;
+        for case in file["cases"].as_array().unwrap() {
+            let (id, limit) = (&case["id"], case["limit"].as_f64().unwrap());
+            let [first, second] = numbers(&case["grads"]);
+            let mut gradients = pair.gradients([&first, &second]);
+            let clip = match case["mode"].as_str().unwrap() {
+                "value" => Clip { value: limit, factor: 1.0 },
+                "norm2" => {
+                    let norm = Statistics::of::<B, _>(&pair, &gradients, &parameters).norm();
+                    // Squares of the tiny ones are not normal numbers: they may be taken for 0.
+                    let theirs = number(&case["total_norm"]);
+                    assert!(near(norm as f32, theirs) || norm < 1e-18 && theirs < 1e-18, "{id}: {norm}, {theirs}");
+                    Clip { value: 0.0, factor: Clip::factor(norm, limit) }
+                }
+                // The L1 and maximum norms are not offered.
+                _ => continue,
+            };
+            clip.apply::<B, _>(&pair, &mut gradients);
+            let (ours, theirs) = (pair.values(&gradients), numbers(&case["clipped"]));
+            let all_near = ours.concat().iter().zip(theirs.concat()).all(|(ours, theirs)| near(*ours, theirs));
+            assert!(all_near, "{id}: {ours:?} and not {theirs:?}");
+            checked += 1;
+        }
+        assert_eq!(checked, 24, "8 kinds of gradients, two limits of the norm and one of the value");
+    }
+
+    #[test]
+    fn statistics_tell_groups_apart_and_leave_out_what_has_no_gradient() {
+        let (pair, parameters) = Pair::new();
+        let statistics = |gradients: [&[f32]; 2]| Statistics::of::<B, _>(&pair, &pair.gradients(gradients), &parameters);
+        let both = statistics([&[3.0, 4.0], &[-12.0]]);
+        assert_eq!((both.norm(), both.group_norm(0), both.group_norm(1), both.nonfinite()), (13.0, 5.0, 12.0, 0.0));
+        let one = statistics([&[], &[f32::INFINITY]]);
+        assert_eq!((one.norm(), one.group_norm(0), one.nonfinite()), (f64::INFINITY, 0.0, 1.0));
+        let broken = statistics([&[f32::NAN, f32::NEG_INFINITY], &[1.0]]);
+        assert!(broken.norm().is_nan() && broken.nonfinite() == 2.0);
+        let none = statistics([&[], &[]]);
+        assert_eq!((none.norm(), none.nonfinite()), (0.0, 0.0));
+    }
+
+    #[test]
+    fn a_sum_has_every_micro_batch_once() {
+        let (pair, _) = Pair::new();
+        for (batches, expected) in [
+            (vec![[&[1.0, 2.0][..], &[4.0]]], [vec![1.0, 2.0], vec![4.0]]),
+            (vec![[&[1.0, 2.0], &[4.0]], [&[10.0, 20.0], &[]]], [vec![11.0, 22.0], vec![4.0]]),
+            (vec![[&[], &[1.0]], [&[1.0, 1.0], &[1.0]], [&[2.0, 3.0], &[1.0]]], [vec![3.0, 4.0], vec![3.0]]),
+        ] {
+            let mut sum = Sum::new();
+            batches.iter().for_each(|batch| sum.add::<B>(&pair, pair.gradients(*batch)));
+            assert_eq!(pair.values(&sum.finish()), expected);
+        }
+    }
+}

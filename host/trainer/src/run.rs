@@ -215,15 +215,16 @@ impl<B: AutodiffBackend, T: Task<B>> Run<B, T> {
         let a_step = (self.loop_knobs.batch_size(&self.knobs) * self.loop_knobs.accumulation(&self.knobs)) as u64;
         let samples = self.task.samples() as u64;
         let left = |samples_left: u64| samples_left.div_ceil(a_step);
+        let done = self.state.step + self.state.in_flight;
         match self.settings.length {
             Span::Steps(steps) => Some(steps),
-            Span::Samples(total) => Some(self.state.step + left(total.saturating_sub(self.state.samples))),
+            Span::Samples(total) => Some(done + left(total.saturating_sub(self.state.samples))),
             Span::Epochs(epochs) => {
                 let usable = if self.settings.drop_last { samples - samples % a_step.min(samples) } else { samples };
                 let running =
                     if self.state.epoch_over { 0 } else { left(usable.saturating_sub(self.state.position as u64)) };
                 let begun = self.state.epoch + 1;
-                Some(self.state.step + running + epochs.saturating_sub(begun) * left(usable))
+                Some(done + running + epochs.saturating_sub(begun) * left(usable))
             }
             Span::Time(_) => None,
         }

@@ -78,7 +78,11 @@ impl<'a, B: AutodiffBackend, T: Task<B>> Session<'a, B, T> {
             Ok(ending) => (ending, None),
             Err(error) => self.fail(error),
         };
-        self.fire(Hook::TrainEnd, &ending.words(), Shown::Nothing);
+        let outcome = self.fire(Hook::TrainEnd, &ending.words(), Shown::Nothing);
+        if outcome.controls.restore.is_some() {
+            // The run leaves other weights than those that were evaluated last.
+            self.run.state.evaluation = self.measure().into_iter().collect();
+        }
         self.close(ending, error)
     }
 
@@ -182,7 +186,8 @@ impl<'a, B: AutodiffBackend, T: Task<B>> Session<'a, B, T> {
         self.tick();
         let callbacks: Vec<Summary> = self.callbacks.summaries();
         let progress = self.run.current_progress();
-        self.observer.observe(&RunEvent::Ended { progress, ending: &ending, callbacks: &callbacks });
+        let evaluation = &self.run.state.evaluation;
+        self.observer.observe(&RunEvent::Ended { progress, ending: &ending, evaluation, callbacks: &callbacks });
         let run = self.run;
         let artifacts = match &error {
             None => run.task.artifacts(&burn::module::AutodiffModule::valid(run.model()), &run.device),

@@ -18,6 +18,9 @@ pub(crate) struct LoopState {
     pub(crate) epoch: u64,
     /// Samples of the running epoch that were handed out, dropped ones included.
     pub(crate) position: usize,
+    /// 1 while a step is running whose samples were handed out: it is neither finished nor ahead.
+    #[serde(skip)]
+    pub(crate) in_flight: u64,
     /// Whether `epoch-begin` was sent for the running epoch.
     pub(crate) epoch_begun: bool,
     /// Whether the running epoch is over and `epoch-end` is still to be sent.

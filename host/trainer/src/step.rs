@@ -42,6 +42,7 @@ impl<B: AutodiffBackend, T: Task<B>> Session<'_, B, T> {
         let batches = self.next_samples();
         if let Some(skip) = outcome.controls.skip {
             self.skipped_by = skip.by.to_string();
+            self.run.state.in_flight = 0;
             return Ok(());
         }
         B::seed(&self.run.device, random::step_seed(self.run.settings.seed, self.run.state.step));
@@ -71,6 +72,7 @@ impl<B: AutodiffBackend, T: Task<B>> Session<'_, B, T> {
         let end = (run.state.position + batch * accumulation).min(samples);
         let batches = order[run.state.position..end].chunks(batch).map(<[usize]>::to_vec).collect();
         run.state.position = end;
+        run.state.in_flight = 1;
         let left = samples - end;
         run.state.epoch_over |= left == 0 || run.settings.drop_last && left < batch * accumulation;
         batches
@@ -152,6 +154,7 @@ impl<B: AutodiffBackend, T: Task<B>> Session<'_, B, T> {
     fn count(&mut self, size: Size) {
         let state = &mut self.run.state;
         state.step += 1;
+        state.in_flight = 0;
         state.trained_in_epoch += 1;
         state.samples += size.samples;
         state.tokens += size.tokens;
@@ -171,6 +174,8 @@ impl<B: AutodiffBackend, T: Task<B>> Session<'_, B, T> {
         if due(self, settings.log_every) || std::mem::take(&mut self.run.state.pending.log) {
             self.log()?;
         }
+        // Known until here: after a resume from a checkpoint of what follows, nothing but the loss would be.
+        self.current = Current::new(self.run.description.measured.len());
         let evaluate = settings.evaluate_every.is_some_and(|span| due(self, span));
         if evaluate || self.run.state.pending.evaluate {
             self.evaluate();
@@ -241,13 +246,18 @@ impl<B: AutodiffBackend, T: Task<B>> Session<'_, B, T> {
         self.run.state.pending.evaluate = false;
         self.observer.observe(&RunEvent::EvaluationStarted { progress: self.run.current_progress() });
         let started = Instant::now();
-        let values = self.run.task.evaluate(&self.run.model().valid(), &self.run.device);
+        let values = self.measure();
         let seconds = started.elapsed().as_secs_f64();
         self.run.state.evaluation = values.iter().cloned().collect();
         self.run.state.evaluated_at = Some(self.run.state.step);
         let progress = self.run.current_progress();
         self.observer.observe(&RunEvent::Evaluated { progress, values: &values, seconds });
         self.fire(Hook::EvaluateEnd, "", Shown::Nothing);
+    }
+
+    /// Results of the weights that stand on the validation data.
+    pub(crate) fn measure(&self) -> Vec<(String, Value)> {
+        self.run.task.evaluate(&self.run.model().valid(), &self.run.device)
     }
 
     /// Saves unless a callback drops it. `state` is what the checkpoint holds; without one, the state of now.

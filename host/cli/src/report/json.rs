@@ -78,7 +78,7 @@ enum Left<'a> {
 pub(super) fn report<'a>(inputs: &'a ReportInputs<'a>) -> Report<'a> {
     let history = inputs.history;
     let callback = |summary| Callback { summary, share: inputs.share(summary) };
-    let last = history.series.iter().filter_map(|(name, series)| Some((name.as_str(), Number(series.last()?))));
+    let last = history.series.keys().filter_map(|name| Some((name.as_str(), Number(history.last(name)?))));
     Report {
         run: &inputs.run,
         status: status(&inputs.ending),

@@ -58,24 +58,24 @@ fn outcome(page: &mut Page, inputs: &ReportInputs<'_>) {
     measurements(page, inputs);
 }
 
-/// First, best and last values of the losses and of what evaluations measured.
+/// Best and final values of the losses and of what evaluations measured.
 fn measurements(page: &mut Page, inputs: &ReportInputs<'_>) {
     let rows: Vec<Vec<String>> = inputs
         .history
         .series
-        .iter()
-        .map(|(name, series)| {
+        .keys()
+        .map(|name| {
             let best = inputs.history.best.get(name);
             vec![
                 escaped(name),
                 best.map_or("–".to_owned(), |best| words::figure(best.value)),
                 best.map_or("–".to_owned(), |best| words::count(best.step)),
-                series.last().map_or("–".to_owned(), words::figure),
+                inputs.history.last(name).map_or("–".to_owned(), words::figure),
             ]
         })
         .collect();
     if !rows.is_empty() {
-        page.table(&["measurement", "#best", "#at step", "#last"], rows);
+        page.table(&["measurement", "#best", "#at step", "#final"], rows);
     }
 }
 

@@ -59,7 +59,10 @@ fn callbacks(history: &mut History) {
     let ending =
         Ending::Stopped { by: "early".into(), reasons: vec!["no improvement | for 3 evaluations\x1b[31m".into()] };
     let summaries = [samples::summary("quick", 0.01), samples::summary("slow", 20.0)];
-    history.take(&RunEvent::Ended { progress, ending: &ending, callbacks: &summaries }, None);
+    history.take(
+        &RunEvent::Ended { progress, ending: &ending, evaluation: &Default::default(), callbacks: &summaries },
+        None,
+    );
 }
 
 pub(crate) fn artifacts() -> Vec<Artifact> {

@@ -20,8 +20,8 @@ pub(crate) fn summary(inputs: &ReportInputs<'_>) -> String {
     let mut lines = vec![(status(&inputs.ending).to_owned(), words::short(&inputs.ending.words()))];
     lines.push(("length".into(), length(inputs)));
     lines.push(("time".into(), time(inputs)));
-    lines.extend(history.series.iter().take(MOST_ROWS).map(|(name, series)| {
-        let last = series.last().map(words::figure).unwrap_or_default();
+    lines.extend(history.series.keys().take(MOST_ROWS).map(|name| {
+        let last = history.last(name).map(words::figure).unwrap_or_default();
         let best = history.best.get(name);
         let best =
             best.map(|best| format!(" (best {} at step {})", words::figure(best.value), words::count(best.step)));

@@ -62,7 +62,9 @@ impl Headlines {
     }
 
     /// The line about a story, if it is worth one now. What the wiring says of the whole run always is.
-    pub(super) fn story(&mut self, step: u64, story: &Story) -> Option<String> {
+    ///
+    /// Before the loop has begun there is no step to name.
+    pub(super) fn story(&mut self, step: u64, begun: bool, story: &Story) -> Option<String> {
         let level = story.details.get("level").and_then(serde_json::Value::as_str);
         // What a guest tells its author is in the timeline.
         if level == Some("debug") {
@@ -72,7 +74,9 @@ impl Headlines {
             Some(instance) => self.times(instance, &story.topic, if story.warning { "warning" } else { "" }, step)?,
             None => 1,
         };
-        Some(told(story) + &again(times))
+        let warning = if story.warning { "warning: " } else { "" };
+        let at = if begun { format!("step {} · ", words::count(step)) } else { String::new() };
+        Some(format!("{at}{warning}{}{}", story.line(), again(times)))
     }
 
     /// How often this happened in the running burst, if this time is one to tell.
@@ -166,15 +170,6 @@ fn tag_list(tags: &[String]) -> String {
     if tags.is_empty() { String::new() } else { format!(" ({})", tags.join(", ")) }
 }
 
-fn told(story: &Story) -> String {
-    let text = words::short(&story.text);
-    let warning = if story.warning { "warning: " } else { "" };
-    match &story.instance {
-        Some(instance) => format!("{warning}{}: {text}", words::short(instance)),
-        None => format!("{warning}{text}"),
-    }
-}
-
 /// The first scalars among values, as `name value, name value`.
 fn figures(values: &[(String, Value)]) -> String {
     let figures: Vec<String> = scalars(values).take(MOST_VALUES).map(figure).collect();
@@ -239,18 +234,19 @@ mod tests {
             Headlines::default().of(&event).unwrap(),
             "step 7 · a (plug 1.2.3) failed at step-end: trap: \\u{7}beep; a new instance goes on"
         );
-        let story = Headlines::default().story(7, &Story::new("log", "\x1bc").about("a").warning());
+        let story = Headlines::default().story(7, false, &Story::new("log", "\x1bc").about("a").warning());
         assert_eq!(story.unwrap(), "warning: a: \\u{1b}c");
     }
 
     #[test]
     fn a_guest_that_logs_all_the_time_does_not_flood_the_terminal() {
         let mut headlines = Headlines::default();
-        let mut lines =
-            |story: &Story, steps: u64| (1..=steps).filter_map(|step| headlines.story(step, story)).collect::<Vec<_>>();
+        let mut lines = |story: &Story, steps: u64| {
+            (1..=steps).filter_map(|step| headlines.story(step, step > 1, story)).collect::<Vec<_>>()
+        };
         let told = lines(&Story::new("log", "hello").about("a"), 1_000);
         assert_eq!(told.len(), 6);
-        assert_eq!((&*told[0], &*told[3]), ("a: hello", "a: hello (10 times by now)"));
+        assert_eq!((&*told[0], &*told[3]), ("a: hello", "step 10 · a: hello (10 times by now)"));
         assert_eq!(lines(&Story::new("log", "hello").about("b"), 2).len(), 2);
         assert_eq!(lines(&Story::new("file", "not a component").warning(), 10).len(), 10);
         assert_eq!(lines(&Story::new("log", "detail").about("c").with("level", "debug"), 10).len(), 0);

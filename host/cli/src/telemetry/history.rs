@@ -53,6 +53,8 @@ pub(crate) struct History {
     pub(crate) checkpoints: Vec<Checkpoint>,
     /// How it ended, once it has.
     pub(crate) ending: Option<Ending>,
+    /// Scalars of the evaluation of the weights that the run leaves, once it has ended.
+    pub(crate) left: BTreeMap<String, f64>,
     /// What each callback did in this process, once the run has ended.
     pub(crate) callbacks: Vec<Summary>,
 }
@@ -160,8 +162,13 @@ impl History {
                 self.failures.push(Failed { step: progress.step, hook: *hook, failure: (*failure).clone() });
             }
             RunEvent::Saved { progress, checkpoint, tags, .. } => self.saved(progress.step, checkpoint, tags),
-            RunEvent::Ended { progress, ending, callbacks } => {
+            RunEvent::Ended { progress, ending, evaluation, callbacks } => {
                 self.progress = *progress;
+                let scalar = |(name, value): (&String, &Value)| match value {
+                    Value::Scalar(value) => Some((name.clone(), *value)),
+                    _ => None,
+                };
+                self.left = evaluation.iter().filter_map(scalar).collect();
                 self.ending = Some((*ending).clone());
                 self.callbacks = callbacks.to_vec();
             }
@@ -176,9 +183,17 @@ impl History {
         }
     }
 
-    /// Takes a line about what callbacks did.
+    /// The last value of a series; of evaluations, the one of the weights that the run leaves.
+    pub(crate) fn last(&self, name: &str) -> Option<f64> {
+        self.left.get(name).copied().or_else(|| self.series.get(name)?.last())
+    }
+
+    /// Takes a line about what callbacks did; one that was told before, such as a warning that each process of
+    /// a resumed run repeats, is not taken again.
     pub(super) fn tell(&mut self, line: &str) {
-        self.story.push(line.to_owned());
+        if !self.story.iter().any(|told| told == line) {
+            self.story.push(line.to_owned());
+        }
     }
 
     fn start(&mut self, device: &str, parameters: usize, progress: &Progress) {
@@ -297,7 +312,10 @@ mod tests {
         for step in 1..=5_000 {
             let progress = samples::at(step);
             evaluate(&mut history, step, &[("eval/loss", 1.0)]);
-            history.take(&RunEvent::Decided { progress, hook: Hook::StepEnd, record: &record }, Some("line"));
+            history.take(
+                &RunEvent::Decided { progress, hook: Hook::StepEnd, record: &record },
+                Some(&format!("line {step}")),
+            );
             history.take(&RunEvent::CallbackFailed { progress, hook: Hook::Log, failure: &failure }, Some("line"));
             let tags = if step == 7 { vec!["best".to_owned()] } else { vec!["last".to_owned()] };
             let checkpoint = format!("step-{step}");

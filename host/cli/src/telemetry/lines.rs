@@ -155,8 +155,6 @@ struct Told<'a> {
     instance: Option<&'a str>,
     text: &'a str,
     warning: bool,
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    quiet: bool,
     details: &'a serde_json::Map<String, serde_json::Value>,
 }
 
@@ -225,8 +223,8 @@ fn ended<'a>(progress: &Progress, ending: &'a Ending) -> Ended<'a> {
 }
 
 fn told(step: u64, story: &Story) -> Told<'_> {
-    let Story { topic, instance, text, warning, quiet, details } = story;
-    Told { step, topic, instance: instance.as_deref(), text, warning: *warning, quiet: *quiet, details }
+    let Story { topic, instance, text, warning, details } = story;
+    Told { step, topic, instance: instance.as_deref(), text, warning: *warning, details }
 }
 
 /// An outcome's name in the files, and the reason where it has one.

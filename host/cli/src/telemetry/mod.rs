@@ -65,6 +65,8 @@ struct Inner {
     headlines: Headlines,
     history: History,
     step: u64,
+    /// Whether the loop goes on already, or plugins are still being loaded.
+    begun: bool,
     clock: Clock,
     /// The last resort for the message that a sink failed.
     complain: Box<dyn FnMut(&str) + Send>,
@@ -113,6 +115,7 @@ impl Telemetry {
             headlines: Headlines::default(),
             history: History::default(),
             step: 0,
+            begun: false,
             clock: Clock::default(),
             complain: Box::new(|line| terminal::err(&format!("{line}\n"))),
         };
@@ -160,6 +163,7 @@ impl Observer for Telemetry {
 impl Inner {
     fn observe(&mut self, event: &RunEvent<'_>) {
         self.step = progress_of(event).step;
+        self.begun = true;
         let headline = self.headlines.of(event);
         self.history.take(event, headline.as_deref());
         self.dispatch(What::Run(event), headline.as_deref());
@@ -171,10 +175,11 @@ impl Inner {
     }
 
     /// The line about a story, which the history remembers if it is a warning or tells what became of an
-    /// instance. Of what guests log it remembers only warnings, or they would drive out everything else.
+    /// instance while the run went on. Of what guests log it remembers only warnings, or they would drive out
+    /// everything else.
     fn headline(&mut self, story: &Story) -> Option<String> {
-        let headline = self.headlines.story(self.step, story)?;
-        if story.warning || story.instance.is_some() && story.topic != "log" {
+        let headline = self.headlines.story(self.step, self.begun, story)?;
+        if story.warning || self.begun && story.instance.is_some() && story.topic != "log" {
             self.history.tell(&headline);
         }
         Some(headline)
@@ -184,13 +189,21 @@ impl Inner {
         replay::replay(folder, |step, what| {
             self.step = step;
             match what {
+                // A run that is resumed for the second time has begun more than once; how this process
+                // begins is not known yet.
+                What::Run(RunEvent::Started { .. }) => self.begun = true,
                 What::Run(event) => {
                     let headline = self.headlines.of(event);
                     self.history.take(event, headline.as_deref());
                 }
-                What::Story(story) => drop(self.headline(story)),
+                What::Story(story) => {
+                    self.begun &= story.topic != "resumed";
+                    drop(self.headline(story));
+                }
             }
-        })
+        })?;
+        self.begun = false;
+        Ok(())
     }
 
     fn dispatch(&mut self, what: What<'_>, headline: Option<&str>) {

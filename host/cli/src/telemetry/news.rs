@@ -10,6 +10,8 @@ use std::{
 use host_trainer::RunEvent;
 use serde_json::{Map, Value};
 
+use super::words;
+
 /// Something that happened, on its way to the sinks.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct News<'a> {
@@ -88,7 +90,6 @@ pub(crate) struct Story {
     pub(super) instance: Option<String>,
     pub(super) text: String,
     pub(super) warning: bool,
-    pub(super) quiet: bool,
     pub(super) details: Map<String, Value>,
 }
 
@@ -96,14 +97,7 @@ impl Story {
     /// A story under a topic, one word in `kebab-case` by which a reader of the timeline finds it (`loaded`,
     /// `order`, `swapped`), with one sentence for people.
     pub(crate) fn new(topic: &str, text: impl Into<String>) -> Self {
-        Self {
-            topic: topic.to_owned(),
-            instance: None,
-            text: text.into(),
-            warning: false,
-            quiet: false,
-            details: Map::new(),
-        }
+        Self { topic: topic.to_owned(), instance: None, text: text.into(), warning: false, details: Map::new() }
     }
 
     /// The instance that it is about.
@@ -129,11 +123,12 @@ impl Story {
         self.warning
     }
 
-    /// The story in one line, with the instance that it is about.
+    /// The story in one line that can be printed, with the instance that it is about.
     pub(crate) fn line(&self) -> String {
+        let text = words::short(&self.text);
         match &self.instance {
-            Some(instance) => format!("{instance}: {}", self.text),
-            None => self.text.clone(),
+            Some(instance) => format!("{}: {text}", words::short(instance)),
+            None => text,
         }
     }
 }

@@ -22,14 +22,15 @@ const MOST_VALUES: usize = 6;
 #[derive(Debug)]
 pub(super) struct Plain<W> {
     to: W,
-    /// The values of the last log record: one that stands still, such as a weight decay, is not repeated.
-    last: Vec<(String, Value)>,
+    /// The values of the first record that have never moved since, such as a weight decay: they are in its
+    /// line only. `None` before it.
+    still: Option<Vec<(String, f64)>>,
 }
 
 impl<W: Write + Send> Plain<W> {
     /// Lines to `to`.
     pub(super) fn new(to: W) -> Self {
-        Self { to, last: Vec::new() }
+        Self { to, still: None }
     }
 
     // One call a line, so that lines of other writers to the same stream do not get in between.
@@ -43,13 +44,19 @@ impl<W: Write + Send> Plain<W> {
         parts.push(format!("epoch {:.2}", progress.epoch));
         parts.extend(scalars(values).find(|(name, _)| *name == "loss").map(figure));
         parts.extend(words::learning_rates(scalars(values)));
-        let moved =
-            scalars(values).filter(|value| !is_told(value.0) && !scalars(&self.last).any(|last| last == *value));
-        parts.extend(moved.take(MOST_VALUES).map(figure));
+        parts.extend(self.moving(values).take(MOST_VALUES).map(figure));
         let rate = scalars(performance).find(|(name, _)| *name == "throughput/samples");
         parts.extend(rate.map(|(_, rate)| format!("{} samples/s", words::figure(rate))));
-        self.last = values.to_vec();
         parts.join(" · ")
+    }
+
+    /// The values that are not in every line anyway and not known to stand still.
+    fn moving<'v>(&mut self, values: &'v [(String, Value)]) -> impl Iterator<Item = (&'v str, f64)> {
+        let is_first = self.still.is_none();
+        let owned = |(name, value): (&str, f64)| (name.to_owned(), value);
+        let still = self.still.get_or_insert_with(|| scalars(values).map(owned).collect());
+        still.retain(|(name, old)| scalars(values).all(|(other, new)| other != name || new == *old));
+        scalars(values).filter(move |(name, _)| !is_told(name) && (is_first || !still.iter().any(|one| one.0 == *name)))
     }
 }
 
@@ -84,15 +91,19 @@ mod tests {
     fn a_log_record_is_one_line_without_what_stands_still() {
         let mut plain = Plain::new(Vec::new());
         let mut line = |step, loss, decay| {
-            let values = [("accuracy", 0.75), ("loss", loss), ("learning-rate/a", 3e-4), ("weight\x1b[1m", decay)];
+            let values = [("accuracy", loss), ("loss", loss), ("learning-rate/a", 3e-4), ("weight\x1b[1m", decay)];
             let performance = samples::values(&[("throughput/samples", 1234.0)]);
             plain.logged(&samples::at(step), &samples::values(&values), &performance)
         };
         assert_eq!(
             line(25, 0.5, 0.01),
-            "step 25/100 · epoch 2.50 · loss 0.5000 · lr 3e-4 · accuracy 0.7500 · weight\\u{1b}[1m 0.01000 · 1,234 samples/s"
+            "step 25/100 · epoch 2.50 · loss 0.5000 · lr 3e-4 · accuracy 0.5000 · weight\\u{1b}[1m 0.01000 · 1,234 samples/s"
         );
-        assert_eq!(line(26, f64::NAN, 0.01), "step 26/100 · epoch 2.60 · loss NaN · lr 3e-4 · 1,234 samples/s");
-        assert!(line(27, 0.5, 0.02).contains("lr 3e-4 · weight"));
+        assert_eq!(
+            line(26, f64::NAN, 0.01),
+            "step 26/100 · epoch 2.60 · loss NaN · lr 3e-4 · accuracy NaN · 1,234 samples/s"
+        );
+        assert!(line(27, 0.5, 0.02).contains("lr 3e-4 · accuracy 0.5000 · weight"));
+        assert!(line(28, 0.5, 0.02).contains("lr 3e-4 · accuracy 0.5000 · weight"));
     }
 }

@@ -27,8 +27,8 @@ const SPEED_WINDOW: usize = 20;
 /// How many knobs besides learning rates are shown.
 const MOST_KNOBS: usize = 6;
 
-const WITH_TOTAL: &str = "{wide_bar:.cyan/dim} {percent:>3}% · {human_pos}/{human_len} steps\n  {wide_msg}";
-const WITHOUT_TOTAL: &str = "{spinner:.cyan} {human_pos} steps\n  {wide_msg}";
+const WITH_TOTAL: &str = "{wide_bar} {percent:>3}% · {human_pos}/{human_len} steps\n  {wide_msg}";
+const WITHOUT_TOTAL: &str = "{spinner} {human_pos} steps\n  {wide_msg}";
 
 /// Whether standard error is a terminal that can draw.
 pub(super) fn is_possible() -> bool {
@@ -294,7 +294,8 @@ mod tests {
         }
         assert!(!seen.contains("set learning-rate"), "{seen}");
         assert!(!seen.contains("\x1b[31m"), "{seen}");
-        let ended = RunEvent::Ended { progress, ending: &Ending::Completed, callbacks: &[] };
+        let ended =
+            RunEvent::Ended { progress, ending: &Ending::Completed, evaluation: &Default::default(), callbacks: &[] };
         tell(&mut live, &mut headlines, &ended);
         assert!(live.bar.is_finished());
     }

@@ -54,6 +54,7 @@ fn timeline(line: &Value, tell: &mut dyn FnMut(u64, What<'_>)) -> Option<()> {
     let progress = progress(line)?;
     let mut run = |event: RunEvent<'_>| tell(progress.step, What::Run(&event));
     match line.get("event")?.as_str()? {
+        "started" => run(RunEvent::Started { device: text(line, "device")?, parameters: 0, progress }),
         "decided" => run(RunEvent::Decided { progress, hook: field(line, "hook")?, record: &record(line)? }),
         "callback-failed" => {
             let hook: Hook = field(line, "hook")?;
@@ -123,7 +124,7 @@ fn story(line: &Value) -> Option<Story> {
     let mut story = Story::new(text(line, "topic")?, text(line, "text")?);
     story.instance = text(line, "instance").map(str::to_owned);
     story.warning = field(line, "warning")?;
-    story.quiet = field(line, "quiet").unwrap_or(false);
+    story.details = field(line, "details")?;
     Some(story)
 }
 

@@ -86,7 +86,12 @@ fn each_kind_of_line_goes_to_its_file() {
     let failure = samples::failure("boom");
     let progress = samples::at(7);
     telemetry.observe(&RunEvent::CallbackFailed { progress, hook: Hook::SaveEnd, failure: &failure });
-    telemetry.observe(&RunEvent::Ended { progress, ending: &Ending::Completed, callbacks: &[] });
+    telemetry.observe(&RunEvent::Ended {
+        progress,
+        ending: &Ending::Completed,
+        evaluation: &Default::default(),
+        callbacks: &[],
+    });
     let path = folder.path();
     assert_eq!(
         text(path, Kind::Metrics),
@@ -175,6 +180,30 @@ fn what_the_parent_lost_is_said_and_no_reason_not_to_go_on() {
     let fresh = folder(&runs);
     Telemetry::resume(&fresh, parent.path(), &Value::Null, Display::Quiet).unwrap();
     assert_eq!(text(fresh.path(), Kind::Metrics), "");
+}
+
+#[test]
+fn the_report_remembers_what_became_of_plugins_and_not_that_they_were_loaded() {
+    let runs = tempfile::tempdir().unwrap();
+    let (parent, resumed) = (folder(&runs), folder(&runs));
+    let load = |telemetry: &Telemetry| {
+        telemetry.tell(Story::new("loaded", "may read").about("a"));
+        telemetry.tell(Story::new("shared-knob", "two write it").warning());
+    };
+    let (mut telemetry, _) = over(files(&parent));
+    load(&telemetry);
+    begin(&mut telemetry, 0);
+    telemetry.observe(&RunEvent::Stepped { progress: samples::at(1), loss: None, seconds: 0.1 });
+    telemetry.tell(Story::new("swapped", "version 2 took over").about("a"));
+    telemetry.tell(Story::new("log", "hello").about("a"));
+    let mark = telemetry.mark();
+    let mut telemetry = Telemetry::resume(&resumed, parent.path(), &mark, Display::Quiet).unwrap();
+    telemetry.tell(Story::new("resumed", "from step-1"));
+    load(&telemetry);
+    begin(&mut telemetry, 1);
+    let history = telemetry.history();
+    let story: Vec<&String> = history.story.iter().collect();
+    assert_eq!(story, ["warning: two write it", "step 1 · a: version 2 took over"]);
 }
 
 /// Counts what it takes, and fails from the third on.

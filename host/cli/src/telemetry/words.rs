@@ -124,7 +124,7 @@ pub(crate) fn stretch(time: Duration) -> String {
         millis if millis < 10_000 => Duration::from_millis(millis as u64),
         _ => Duration::from_secs(time.as_secs()),
     };
-    humantime::format_duration(round).to_string()
+    humantime::format_duration(round).to_string().replace("us", "µs")
 }
 
 /// A stretch of time given in seconds; what is no time is 0.
@@ -212,6 +212,7 @@ mod tests {
         {
             assert_eq!(stretch(Duration::from_millis(millis)), text);
         }
+        assert_eq!(stretch(Duration::from_nanos(540_300)), "540µs");
         assert_eq!(seconds(f64::NAN), "0s");
         assert_eq!(moment(SystemTime::UNIX_EPOCH + Duration::from_millis(86_400_123)), "1970-01-02T00:00:00.123Z");
         assert_eq!(moment(SystemTime::UNIX_EPOCH - Duration::from_secs(5)), "1970-01-01T00:00:00.000Z");

@@ -165,6 +165,8 @@ fn give_states_back(chain: &mut Chain, resume: &Resume) -> Result<Vec<Story>, Pr
     };
     let states: Vec<SavedState> =
         resume.checkpoint.callbacks().map_err(|error| failed(error.to_string(), ""))?;
+    let reports = resume.checkpoint.reports().map_err(|error| failed(error.to_string(), ""))?;
+    chain.load_reports(&reports);
     let mut stories = Vec::new();
     for state in &states {
         let instance = &state.instance;

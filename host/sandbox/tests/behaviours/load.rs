@@ -5,6 +5,9 @@ use host_sandbox::{LoadErrorKind, Sandbox, SandboxConfig};
 
 use crate::support::{component, guests, plugin, sandbox};
 
+/// What ends a loop under the default limits: fuel, unless other programs keep the machine very busy.
+const STOPPED: [FailureKind; 2] = [FailureKind::Fuel, FailureKind::Deadline];
+
 fn wat(text: &str) -> Vec<u8> {
     wat::parse_str(text).unwrap()
 }
@@ -40,15 +43,15 @@ fn a_core_module_with_its_component_type_is_wrapped() {
 fn a1_a_loop_in_describe_is_a_load_failure() {
     let error = sandbox().load(&component("evil-describe-loop")).unwrap_err();
     let LoadErrorKind::Guest { stage: "`describe`", failure } = &error.kind else { panic!("{error}") };
-    assert_eq!(failure.kind, FailureKind::Fuel);
-    assert!(error.to_string().contains("evil-describe-loop.wasm fails in `describe`: out of fuel"), "{error}");
+    assert!(STOPPED.contains(&failure.kind), "{failure}");
+    assert!(error.to_string().contains("evil-describe-loop.wasm fails in `describe`: "), "{error}");
 }
 
 #[test]
 fn a1_a_loop_in_a_start_function_is_a_load_failure() {
     let kind = refused(&hollow("(core module $m (func $f (loop (br 0))) (start $f)) (core instance (instantiate $m))"));
     let LoadErrorKind::Guest { stage: "instantiation", failure } = &kind else { panic!("{kind}") };
-    assert_eq!(failure.kind, FailureKind::Fuel);
+    assert!(STOPPED.contains(&failure.kind), "{failure}");
 }
 
 #[test]

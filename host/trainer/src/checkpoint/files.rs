@@ -9,7 +9,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use host_callback::SavedState;
+use host_callback::{SavedState, Value};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use sha2::{Digest, Sha256};
 
@@ -128,6 +128,15 @@ impl Checkpoint {
         let entries: Vec<CallbackEntry> = self.json(CALLBACKS)?;
         let load = |entry: CallbackEntry| Ok(SavedState { bytes: read(&self.path.join(&entry.file))?, ..entry.state });
         entries.into_iter().map(load).collect()
+    }
+
+    /// The last value of every report of a callback, by `<instance>/<name>`.
+    ///
+    /// # Errors
+    ///
+    /// When the state cannot be read.
+    pub fn reports(&self) -> Result<BTreeMap<String, Value>, CheckpointError> {
+        Ok(self.state()?.reports)
     }
 
     fn json<T: DeserializeOwned>(&self, name: &str) -> Result<T, CheckpointError> {

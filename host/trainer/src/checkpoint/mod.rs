@@ -9,7 +9,7 @@ mod tensors;
 
 use std::collections::BTreeMap;
 
-use host_callback::SavedState;
+use host_callback::{SavedState, Value};
 use serde::{Deserialize, Serialize};
 
 pub(crate) use self::tensors::{load_model, load_optimizer, model_bytes, optimizer_bytes};
@@ -24,6 +24,8 @@ pub(crate) struct RunState {
     pub(crate) resume: ResumePoint,
     /// Knobs by name.
     pub(crate) knobs: BTreeMap<String, f64>,
+    /// The last value of every report of a callback.
+    pub(crate) reports: BTreeMap<String, Value>,
     /// Which checkpoint each tag points to, this one included.
     pub(crate) tags: BTreeMap<String, String>,
     /// The observer's mark.

@@ -1,0 +1,242 @@
+//! What ten sandboxed callbacks cost the run of `train.toml`.
+//!
+//! The callbacks are the shipped plugins, each twice. They may only observe, so that all runs do the same work. The
+//! cost of one event is measured by the sandbox's own bench. `cargo bench --bench overhead` prints two ratios: of
+//! whole runs in turns, and of single steps in turns within one run, which the machine's other work disturbs less.
+
+use std::{
+    error::Error,
+    fs,
+    io::{Write as _, stdout},
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use host_callback::{
+    Callback, Callbacks, Chain, Grant, Hook, InstanceName, Knobs, Measurements, Moment, Outcome, Permit,
+    RunInfo, Saved, Summary,
+};
+use host_sandbox::{InstanceSettings, Limits, LogLevel, OnFailure, Plugin, Sandbox, SandboxConfig};
+use host_trainer::{
+    AnyRun, GroupSettings, Observer, OptimizerRule, RunEvent, Settings, Span, StopFlag, Store,
+    device::{self, DeviceChoice},
+};
+use serde_json::{Value, json};
+
+/// The allocator of the program.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+type Failed = Box<dyn Error>;
+
+/// Whole runs of each kind; more where there is time.
+const RUNS: usize = 7;
+const ENOUGH: Duration = Duration::from_secs(45);
+/// Epochs of a whole run, and of the run whose steps take turns.
+const EPOCHS: (u64, u64) = (3, 12);
+/// Steps that are not measured: caches and the allocator warm up.
+const WARM_UP: usize = 20;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// What `train.toml` says of the task.
+fn task() -> Result<(String, Value), Failed> {
+    let file: toml::Table = fs::read_to_string(root().join("train.toml"))?.parse()?;
+    let mut task = serde_json::to_value(file.get("task").ok_or("train.toml has no [task]")?)?;
+    let kind = task.as_object_mut().and_then(|task| task.remove("kind")).ok_or("[task] has no kind")?;
+    Ok((kind.as_str().unwrap_or_default().to_owned(), task))
+}
+
+/// What `train.toml` says of the rest, with another length.
+fn settings(epochs: u64) -> Settings {
+    let group = |name: &str, pattern: &str, weight_decay| GroupSettings {
+        name: name.into(),
+        parameters: vec![pattern.into()],
+        learning_rate: 2e-3,
+        weight_decay,
+    };
+    Settings {
+        name: "bench".into(),
+        seed: 1,
+        length: Span::Epochs(epochs),
+        until: None,
+        batch_size: 32,
+        accumulation: 1,
+        drop_last: false,
+        evaluate_every: Some(Span::Epochs(1)),
+        log_every: Span::Steps(10),
+        save_every: None,
+        keep: 1,
+        clip_norm: 0.0,
+        clip_value: 0.0,
+        optimizer: OptimizerRule::Adamw { beta1: 0.9, beta2: 0.999, epsilon: 1e-8 },
+        groups: vec![group("no-decay", "*.bias", 0.0), group("rest", "*", 0.01)],
+    }
+}
+
+/// The shipped plugins with settings under which each has something to do.
+fn plugins() -> Result<Vec<(Arc<Plugin>, Value)>, Failed> {
+    let sandbox = Sandbox::new(SandboxConfig::default())?;
+    let plugins = [
+        ("checkpoint-policy", json!({ "monitor": "eval/loss", "every-steps": 10 })),
+        ("early-stopping", json!({ "monitor": "eval/loss", "patience": 1 })),
+        ("lr-plateau", json!({ "monitor": "eval/loss", "patience": 1 })),
+        ("lr-schedule", json!({ "kind": "cosine", "warm-up": 20 })),
+        ("nan-guard", json!({})),
+    ];
+    let load = |(name, config): (&str, Value)| {
+        let plugin = sandbox.load(&root().join("plugins").join(name).join(format!("{name}.wasm")))?;
+        Ok((plugin, config))
+    };
+    plugins.into_iter().map(load).collect()
+}
+
+/// Two instances of each plugin, in a run.
+fn chain(plugins: &[(Arc<Plugin>, Value)], run: &dyn AnyRun) -> Result<Chain, Failed> {
+    let mut started: Vec<(Box<dyn Callback>, Permit)> = Vec::new();
+    for (plugin, config) in plugins {
+        for copy in ["one", "two"] {
+            let callback = plugin.start(InstanceSettings {
+                name: format!("{}-{copy}", plugin.manifest().name).parse()?,
+                config: config.clone(),
+                order: None,
+                limits: Limits::default(),
+                on_failure: OnFailure::Restart,
+                run: RunInfo {
+                    run: "bench".into(),
+                    seed: 1,
+                    world_size: 1,
+                    description: run.description(),
+                    ..RunInfo::default()
+                },
+                catalog: run.catalog().clone(),
+                log: Arc::new(|_: &InstanceName, _: LogLevel, _: &str| {}),
+            })?;
+            started.push((Box::new(callback), Permit::new(plugin.manifest(), &Grant::Observe)));
+        }
+    }
+    Chain::new(run.catalog().clone(), started).map_err(|unknown| format!("{unknown:?}").into())
+}
+
+/// When the callbacks are called.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum When {
+    Never,
+    Always,
+    EverySecondStep,
+}
+
+/// The callbacks, as far as they are called.
+struct Sometimes {
+    chain: Chain,
+    when: When,
+    on: bool,
+}
+
+impl Callbacks for Sometimes {
+    fn handle(&mut self, moment: &Moment, measurements: &mut dyn Measurements, knobs: &Knobs) -> Outcome {
+        if moment.hook == Hook::StepBegin && self.when == When::EverySecondStep {
+            self.on = !self.on;
+        }
+        if self.on { self.chain.handle(moment, measurements, knobs) } else { Outcome::default() }
+    }
+
+    fn save(&mut self) -> Saved {
+        if self.on { self.chain.save() } else { Saved::default() }
+    }
+
+    fn summaries(&self) -> Vec<Summary> {
+        self.chain.summaries()
+    }
+}
+
+/// Notes how long each step took, and when the first and the last one ended.
+#[derive(Default)]
+struct Steps {
+    seconds: Vec<f64>,
+    first_and_last: Option<(Instant, Instant)>,
+}
+
+impl Observer for Steps {
+    fn observe(&mut self, event: &RunEvent<'_>) {
+        if let RunEvent::Stepped { seconds, .. } = event {
+            let now = Instant::now();
+            self.seconds.push(*seconds);
+            let (first, _) = *self.first_and_last.get_or_insert((now, now));
+            self.first_and_last = Some((first, now));
+        }
+    }
+}
+
+/// One run; the last save, which is the disk's part, is left out of its time.
+fn run(plugins: &[(Arc<Plugin>, Value)], when: When, epochs: u64) -> Result<(Steps, u64), Failed> {
+    let (kind, task) = task()?;
+    let device = device::find(DeviceChoice::Cpu)?;
+    let mut run = host_trainer::prepare(&kind, &task, &root(), settings(epochs), &device, None)?;
+    let mut callbacks = Sometimes { chain: chain(plugins, run.as_ref())?, when, on: when == When::Always };
+    let folder = tempfile::tempdir()?;
+    let mut steps = Steps::default();
+    let mut store = Store::open(folder.path(), 1)?;
+    let report = run.train(&mut store, &mut callbacks, &mut steps, &StopFlag::new());
+    if report.progress.epoch != epochs as f64 {
+        return Err(format!("a run ended early: {}", report.ending.words()).into());
+    }
+    Ok((steps, report.callbacks.iter().map(|summary| summary.calls).sum()))
+}
+
+fn whole(plugins: &[(Arc<Plugin>, Value)], when: When) -> Result<f64, Failed> {
+    let (steps, calls) = run(plugins, when, EPOCHS.0)?;
+    if (calls == 0) != (when == When::Never) {
+        return Err(format!("{calls} calls of callbacks").into());
+    }
+    Ok(steps.first_and_last.map(|(first, last)| (last - first).as_secs_f64()).unwrap_or_default())
+}
+
+/// Quartiles of numbers; the second is the median.
+fn quartiles(numbers: &[f64]) -> [f64; 3] {
+    let mut sorted = numbers.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    [1, 2, 3].map(|quarter| sorted[(sorted.len() - 1) * quarter / 4])
+}
+
+/// Medians, their ratio, and the middle half of the ratios of neighbours.
+fn line(what: &str, with: &[f64], without: &[f64]) -> String {
+    let ratios: Vec<f64> = with.iter().zip(without).map(|(with, without)| with / without).collect();
+    let ([low, _, high], [_, with, _], [_, without, _]) = (quartiles(&ratios), quartiles(with), quartiles(without));
+    let (count, ratio) = (ratios.len(), with / without);
+    let (with, without) = (with * 1e3, without * 1e3);
+    format!("  {what:12}  {with:8.2} ms with, {without:8.2} ms without: ratio {ratio:.4} ({low:.4} to {high:.4}) of {count}")
+}
+
+fn main() -> Result<(), Failed> {
+    let plugins = plugins()?;
+    let began = Instant::now();
+    whole(&plugins, When::Always)?;
+    let (mut with, mut without) = (Vec::new(), Vec::new());
+    while with.len() < RUNS || began.elapsed() < ENOUGH / 2 {
+        // In turns, and each first as often as the other.
+        let order = if with.len() % 2 == 0 { [When::Always, When::Never] } else { [When::Never, When::Always] };
+        for when in order {
+            let seconds = whole(&plugins, when)?;
+            if when == When::Always { with.push(seconds) } else { without.push(seconds) }
+        }
+        if began.elapsed() > ENOUGH && with.len() >= 5 {
+            break;
+        }
+    }
+    let (steps, calls) = run(&plugins, When::EverySecondStep, EPOCHS.1)?;
+    let measured = &steps.seconds[WARM_UP..];
+    let every_second = |from: usize| measured.iter().skip(from).step_by(2).copied().collect::<Vec<f64>>();
+    let called = steps.seconds.len().div_ceil(2);
+
+    let mut out = stdout().lock();
+    writeln!(out, "train.toml's run on the CPU with ten callbacks in the sandbox and without; medians, the middle half of")?;
+    writeln!(out, "the ratios in brackets; the target is at most 1.02")?;
+    writeln!(out, "{}", line("whole runs", &with, &without))?;
+    writeln!(out, "{}", line("single steps", &every_second(0), &every_second(1)))?;
+    writeln!(out, "  {:.1} calls a step where they are called", calls as f64 / called as f64)?;
+    Ok(())
+}

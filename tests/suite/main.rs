@@ -1,0 +1,23 @@
+//! Tests of the whole program: each starts the built binary in a folder of its own and reads what it leaves.
+//!
+//! `run` is the main job, `resume` its continuation, `kill` what survives a SIGKILL, `steer` what callbacks may do,
+//! `evil` what misbehaving ones may not, `input` bad files and settings. `traces` and `shipped` hold the plugins that
+//! come with the program, `tidy` the rules of the repository. Rows of the behaviours that users asked for elsewhere
+//! have their number in the name (`b6_...`).
+
+mod evil;
+mod input;
+mod kill;
+mod resume;
+mod run;
+mod shipped;
+mod steer;
+mod tidy;
+mod traces;
+
+use host_tests::Project;
+
+/// A project for the binary that was built with these tests.
+fn project() -> Project {
+    Project::new(env!("CARGO_BIN_EXE_host"))
+}
