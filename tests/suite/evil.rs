@@ -70,7 +70,8 @@ fn a21_nonsense_is_refused_one_by_one() {
         let steering: Vec<Value> = run.decisions("evil").into_iter().filter(|line| line["decision"]["report"].is_null()).collect();
         assert!(!steering.is_empty(), "{mode}");
         for line in steering {
-            assert_eq!(line["outcome"], "refused", "{mode}: {line}");
+            // A second restore of other nonsense is overruled by the first, which is refused.
+            assert!(line["outcome"] == "refused" || line["outcome"] == "overruled", "{mode}: {line}");
             assert!(!line["why"].as_str().unwrap().is_empty(), "{line}");
         }
     }
