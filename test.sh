@@ -4,8 +4,8 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
-cargo run --release --package host-tests --bin guests -- setup
-cargo run --release --package host-tests --bin guests -- build
+cargo run --release --bin guests -- setup
+cargo run --release --bin guests -- build
 # A workspace of its own, whose folder is the one that the guests are built in.
 cargo test --manifest-path plugins/Cargo.toml --workspace --target-dir "${CARGO_TARGET_DIR:-target}/guests"
 cargo test --release --workspace "$@"
