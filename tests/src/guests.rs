@@ -137,7 +137,7 @@ mod tests {
             assert_eq!(
                 built_from.trim(),
                 source_hash(&plugin).unwrap(),
-                "the sources of {plugin} have moved on: cargo run --release -p host-tests --bin guests -- plugins"
+                "the sources of {plugin} have moved on: cargo run --release --bin guests -- plugins"
             );
             assert!(shipped(&plugin).is_file(), "{plugin}");
         }

@@ -151,7 +151,10 @@ impl Run {
     /// When one is not JSON.
     #[must_use]
     pub fn notes(&self, instance: &str) -> Vec<Value> {
-        let notes = self.decisions(instance).into_iter().filter_map(|line| line["decision"]["note"].as_str().map(str::to_owned));
+        let notes = self
+            .decisions(instance)
+            .into_iter()
+            .filter_map(|line| line["decision"]["note"].as_str().map(str::to_owned));
         notes.map(|note| serde_json::from_str(&note).expect("a note in JSON")).collect()
     }
 }

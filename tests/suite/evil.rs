@@ -65,9 +65,10 @@ fn a17_a_flood_of_log_lines_is_capped() {
 
 #[test]
 fn a21_nonsense_is_refused_one_by_one() {
-    for mode in ["bad-numbers", "unknown-names", "many-decisions"] {
+    for mode in ["bad-numbers", "unknown-names"] {
         let (_project, run) = disturbed(mode, "");
-        let steering: Vec<Value> = run.decisions("evil").into_iter().filter(|line| line["decision"]["report"].is_null()).collect();
+        let steering: Vec<Value> =
+            run.decisions("evil").into_iter().filter(|line| line["decision"]["report"].is_null()).collect();
         assert!(!steering.is_empty(), "{mode}");
         for line in steering {
             // A second restore of other nonsense is overruled by the first, which is refused.
@@ -78,9 +79,55 @@ fn a21_nonsense_is_refused_one_by_one() {
 }
 
 #[test]
+fn a21_ten_thousand_decisions_in_one_answer_are_looked_at_up_to_a_limit() {
+    let project = project();
+    project.plugin("evil", "evil", "", "mode = \"many-decisions\"\nhook = \"step-end\"\nfrom-step = 3\nto-step = 3");
+    let run = project.train("").run(1);
+    let lines: Vec<Value> = run.decisions("evil").into_iter().filter(|line| line["step"] == 3).collect();
+    let refused: Vec<&Value> = lines.iter().filter(|line| line["outcome"] == "refused").collect();
+    assert_eq!((lines.len(), refused.len()), (257, 1), "{refused:#?}");
+    assert!(refused[0]["why"].as_str().unwrap().contains("the first 256 are looked at"), "{}", refused[0]);
+}
+
+#[test]
+fn a_report_never_takes_the_place_of_a_measurement() {
+    let project = project();
+    let reports = "{ report = [\"loss\", -1.0] }, { report = [\"mine\", 1.0] }";
+    project.plugin(
+        "script",
+        "eval",
+        "order = -1",
+        &format!("decisions = [{{ hook = \"step-end\", decide = [{reports}] }}]"),
+    );
+    project.plugin("observer", "observer", "", "hooks = [\"evaluate-end\"]\nreads = [\"eval/loss\", \"eval/mine\"]");
+    let run = project.train("").run(1);
+    let notes = run.notes("observer");
+    assert!(
+        notes.iter().all(|note| note["eval/loss"].as_f64().unwrap() > 0.0 && note["eval/mine"] == 1.0),
+        "{notes:#?}"
+    );
+    let refused = run.decisions("eval").into_iter().find(|line| line["outcome"] == "refused").unwrap();
+    assert!(refused["why"].as_str().unwrap().contains("`eval/loss` is a measurement of the run"), "{refused}");
+}
+
+#[test]
+fn a_callback_that_was_disabled_stays_out_of_a_resumed_run() {
+    let project = project();
+    project.plugin("evil", "evil", "on-failure = \"disable\"", "mode = \"trap\"\nhook = \"step-end\"\nfrom-step = 5");
+    let _ = project.train("--until 20st");
+    let resumed = project.train("--resume runs/iris-1").run(2);
+    assert_eq!(resumed.callback("evil")["calls"], 0);
+}
+
+#[test]
 fn a_guard_that_is_lost_stops_the_run_with_its_own_code() {
     let project = project();
-    project.plugin("evil", "guard", "on-failure = \"stop-run\"", "mode = \"trap\"\nhook = \"step-end\"\nfrom-step = 12");
+    project.plugin(
+        "evil",
+        "guard",
+        "on-failure = \"stop-run\"",
+        "mode = \"trap\"\nhook = \"step-end\"\nfrom-step = 12",
+    );
     let outcome = project.host("run train.toml");
     outcome.expect(7);
     let report = outcome.run(1).json("report.json");

@@ -12,7 +12,17 @@ fn every_mistake_of_a_configuration_is_told_at_once() {
          batch-size = \"many\"\n[optimizer]\nlearning-rate = -1\n",
     );
     let outcome = project.host("run train.toml");
-    outcome.expect(3).says(&["nmae", "`name`", "hiden", "`hidden`", "epochs", "batch-size", "learning-rate", "train.toml:2", "train.toml:6"]);
+    outcome.expect(3).says(&[
+        "nmae",
+        "`name`",
+        "hiden",
+        "`hidden`",
+        "epochs",
+        "batch-size",
+        "learning-rate",
+        "train.toml:2",
+        "train.toml:6",
+    ]);
     assert!(!project.path("runs").exists());
 }
 
@@ -57,7 +67,12 @@ fn a12_a_dropped_file_that_is_no_plugin_is_named_and_the_others_load() {
     std::fs::write(plugins.join("half.wasm"), &whole[..whole.len() / 2]).unwrap();
     project.drop_in("observer", "healthy");
     let run = project.train("").run(1);
-    let stories: Vec<String> = run.lines("timeline.jsonl").iter().filter(|line| line["topic"] == "left-out").map(|line| line["text"].to_string()).collect();
+    let stories: Vec<String> = run
+        .lines("timeline.jsonl")
+        .iter()
+        .filter(|line| line["topic"] == "left-out")
+        .map(|line| line["text"].to_string())
+        .collect();
     for (file, words) in [
         ("empty.wasm", "is empty"),
         ("noise.wasm", "is not WebAssembly"),
@@ -114,7 +129,11 @@ fn a_run_folder_that_cannot_be_written_is_an_error() {
 fn every_exit_code_is_documented() {
     let help = project().host("--help");
     for code in ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "130"] {
-        assert!(help.stdout.lines().any(|line| line.trim_start().starts_with(&format!("{code}  "))), "{code} in {}", help.stdout);
+        assert!(
+            help.stdout.lines().any(|line| line.trim_start().starts_with(&format!("{code}  "))),
+            "{code} in {}",
+            help.stdout
+        );
     }
     project().host("run").expect(2);
 }

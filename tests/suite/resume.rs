@@ -12,7 +12,12 @@ fn steered() -> Project {
     project.plugin("lr-schedule", "schedule", "", "kind = \"cosine\"\nwarm-up = 10");
     project.plugin("early-stopping", "stopper", "", "patience = 100");
     project.plugin("checkpoint-policy", "policy", "", "every-steps = 17\nkeep-last = 2");
-    project.plugin("observer", "observer", "", "reads = [\"loss\", \"eval/*\", \"learning-rate/*\", \"gradient-norm\", \"stopper/*\"]");
+    project.plugin(
+        "observer",
+        "observer",
+        "",
+        "reads = [\"loss\", \"eval/*\", \"learning-rate/*\", \"gradient-norm\", \"stopper/*\"]",
+    );
     project
 }
 
@@ -25,7 +30,10 @@ fn config(project: &Project) -> String {
 fn decisions(run: &Run) -> Vec<String> {
     let keep = |line: &serde_json::Value| line["event"] == "decided";
     let words = |line: serde_json::Value| {
-        format!("{} {} {} {} {} {}", line["step"], line["hook"], line["instance"], line["decision"], line["outcome"], line["changes"])
+        format!(
+            "{} {} {} {} {} {}",
+            line["step"], line["hook"], line["instance"], line["decision"], line["outcome"], line["changes"]
+        )
     };
     run.lines("timeline.jsonl").into_iter().filter(keep).map(words).collect()
 }
@@ -75,7 +83,12 @@ fn a_checkpoint_in_the_middle_can_be_resumed_too() {
 #[test]
 fn b2_a_run_that_stopped_early_trains_no_further() {
     let project = project();
-    project.plugin("script", "script", "", "decisions = [{ hook = \"step-end\", step = 10, decide = [{ stop = \"enough\" }] }]");
+    project.plugin(
+        "script",
+        "script",
+        "",
+        "decisions = [{ hook = \"step-end\", step = 10, decide = [{ stop = \"enough\" }] }]",
+    );
     assert_eq!(project.train("").run(1).json("report.json")["steps"], 10);
     let outcome = project.host("run train.toml --resume runs/iris-1");
     outcome.expect(0);
@@ -86,7 +99,12 @@ fn b2_a_run_that_stopped_early_trains_no_further() {
 #[test]
 fn b5_a_new_run_starts_with_clean_state() {
     let project = project();
-    project.plugin("script", "script", "", "decisions = [{ hook = \"epoch-end\", occurrence = 2, decide = [{ stop = \"two\" }] }]");
+    project.plugin(
+        "script",
+        "script",
+        "",
+        "decisions = [{ hook = \"epoch-end\", occurrence = 2, decide = [{ stop = \"two\" }] }]",
+    );
     for n in [1, 2] {
         assert_eq!(project.train("").run(n).json("report.json")["epochs"], 2.0);
     }
@@ -96,7 +114,8 @@ fn b5_a_new_run_starts_with_clean_state() {
 fn b4_two_instances_keep_separate_state() {
     let project = project();
     for (name, at) in [("first", 3), ("second", 5)] {
-        let config = format!("decisions = [{{ hook = \"epoch-end\", occurrence = {at}, decide = [{{ stop = \"{name}\" }}] }}]");
+        let config =
+            format!("decisions = [{{ hook = \"epoch-end\", occurrence = {at}, decide = [{{ stop = \"{name}\" }}] }}]");
         project.plugin("script", name, "", &config);
     }
     project.train("--until 2ep");
@@ -150,7 +169,9 @@ fn a_damaged_checkpoint_is_refused_and_the_one_before_offered() {
     let project = project();
     let run = project.train("--set train.save-every=\"10st\" --set train.keep=3").run(1);
     let checkpoints = run.path("checkpoints");
-    for (file, damage) in [("model.safetensors", 9), ("optimizer.safetensors", 9), ("state.json", 3), ("checkpoint.json", 2)] {
+    for (file, damage) in
+        [("model.safetensors", 9), ("optimizer.safetensors", 9), ("state.json", 3), ("checkpoint.json", 2)]
+    {
         let path = checkpoints.join("step-96").join(file);
         let whole = std::fs::read(&path).unwrap();
         std::fs::write(&path, &whole[..whole.len() / damage]).unwrap();
@@ -170,7 +191,12 @@ fn a_damaged_checkpoint_is_refused_and_the_one_before_offered() {
 #[test]
 fn b15_retention_keeps_the_best_and_the_newest() {
     let project = project();
-    project.plugin("script", "script", "", "decisions = [{ hook = \"step-end\", step = 20, decide = [{ save = \"best\" }] }]");
+    project.plugin(
+        "script",
+        "script",
+        "",
+        "decisions = [{ hook = \"step-end\", step = 20, decide = [{ save = \"best\" }] }]",
+    );
     let run = project.train("--set train.save-every=\"7st\" --set train.keep=2").run(1);
     assert_eq!(run.checkpoints(), ["step-20", "step-91", "step-96"]);
     assert_eq!(run.json("checkpoints/tags.json")["best"], "step-20");

@@ -8,7 +8,15 @@ fn a_run_leaves_its_folder() {
     let project = project();
     let outcome = project.train("");
     let run = outcome.run(1);
-    for file in ["train.toml", "environment.json", "metrics.jsonl", "timeline.jsonl", "report.md", "loss.svg", "model.safetensors"] {
+    for file in [
+        "train.toml",
+        "environment.json",
+        "metrics.jsonl",
+        "timeline.jsonl",
+        "report.md",
+        "loss.svg",
+        "model.safetensors",
+    ] {
         assert!(run.path(file).is_file(), "{file}");
     }
     let report = run.json("report.json");
@@ -124,7 +132,15 @@ fn check_lists_what_the_run_offers_and_writes_nothing() {
     project.plugin("observer", "watcher", "", "");
     let outcome = project.host("check train.toml");
     outcome.expect(0);
-    for words in ["watcher", "eval/macro-f1", "learning-rate/biases", "gradient-norm", "clip-norm", "96 steps", "layers.0.weight"] {
+    for words in [
+        "watcher",
+        "eval/macro-f1",
+        "learning-rate/biases",
+        "gradient-norm",
+        "clip-norm",
+        "96 steps",
+        "layers.0.weight",
+    ] {
         assert!(outcome.stdout.contains(words), "{words} in\n{}", outcome.stdout);
     }
     let json = project.host("check train.toml --json");

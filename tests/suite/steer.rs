@@ -49,13 +49,19 @@ fn end_epoch_goes_on_with_the_next_one() {
 fn evaluate_happens_once_however_many_ask() {
     let (_project, run) = scripted(r#"{ hook = "step-end", step = 10, decide = ["evaluate", "evaluate"] }"#);
     assert_eq!(outcomes(&run), ["applied", "merged"]);
-    let at: Vec<Value> = run.lines("metrics.jsonl").into_iter().filter(|line| line["eval/loss"].is_number()).map(|line| line["step"].clone()).collect();
+    let at: Vec<Value> = run
+        .lines("metrics.jsonl")
+        .into_iter()
+        .filter(|line| line["eval/loss"].is_number())
+        .map(|line| line["step"].clone())
+        .collect();
     assert_eq!(at, [10, 24, 48, 72, 96]);
 }
 
 #[test]
 fn save_points_a_tag_to_a_checkpoint_and_two_tags_share_one() {
-    let (_project, run) = scripted(r#"{ hook = "step-end", step = 10, decide = [{ save = "best" }, { save = "first" }] }"#);
+    let (_project, run) =
+        scripted(r#"{ hook = "step-end", step = 10, decide = [{ save = "best" }, { save = "first" }] }"#);
     let tags = run.json("checkpoints/tags.json");
     assert_eq!((&tags["best"], &tags["first"]), (&Value::from("step-10"), &Value::from("step-10")));
     assert!(run.path("checkpoints/step-10/model.safetensors").is_file());
@@ -70,7 +76,12 @@ fn a_save_at_the_end_of_an_epoch_is_of_that_epoch() {
 #[test]
 fn skip_drops_what_the_hook_announces() {
     let project = project();
-    project.configure("").write("train.toml", &std::fs::read_to_string(project.path("train.toml")).unwrap().replace("keep = 3", "keep = 3\nsave-every = \"1ep\""));
+    project.configure("").write(
+        "train.toml",
+        &std::fs::read_to_string(project.path("train.toml"))
+            .unwrap()
+            .replace("keep = 3", "keep = 3\nsave-every = \"1ep\""),
+    );
     project.plugin("observer", "observer", "order = 10", "reads = [\"eval/loss\"]");
     let run = scripted_in(
         &project,
@@ -118,7 +129,9 @@ fn restore_puts_weights_and_optimizer_back_and_nothing_else() {
            { hook = "step-end", step = 60, decide = [{ set = ["learning-rate", 0.0] }, { restore = "early" }] }"#,
     );
     let lines = run.lines("metrics.jsonl");
-    let evaluation = |step: u64| lines.iter().find(|line| line["step"] == step && line["eval/loss"].is_number()).unwrap()["eval/loss"].clone();
+    let evaluation = |step: u64| {
+        lines.iter().find(|line| line["step"] == step && line["eval/loss"].is_number()).unwrap()["eval/loss"].clone()
+    };
     // From step 60 on nothing is learned, so the weights at 96 are those of step 24.
     assert_eq!(evaluation(96), evaluation(24));
     assert_ne!(evaluation(48), evaluation(24));
@@ -162,10 +175,7 @@ fn knobs_are_written_in_order_within_their_ranges() {
     let lines = run.decisions("script");
     let outcomes: Vec<&str> = lines.iter().map(|line| line["outcome"].as_str().unwrap()).collect();
     let applied = ["applied"; 3].into_iter();
-    let expected: Vec<&str> = applied
-        .chain(["refused", "applied", "applied"])
-        .chain(["refused"; 5])
-        .collect();
+    let expected: Vec<&str> = applied.chain(["refused", "applied", "applied"]).chain(["refused"; 5]).collect();
     assert_eq!(outcomes, expected, "{lines:#?}");
     let why = |at: usize| lines[at]["why"].as_str().unwrap();
     assert!(why(3).contains("is granted 0.0001 to 0.5"), "{}", why(3));
@@ -192,7 +202,9 @@ fn a_batch_size_in_mid_epoch_neither_repeats_nor_loses_a_sample() {
 fn b14_two_writers_of_one_rate_give_the_same_result_and_are_named() {
     let project = project();
     for (name, order, value) in [("zeta", 1, 0.002), ("alpha", 2, 0.003)] {
-        let config = format!("decisions = [{{ hook = \"step-begin\", step = 3, decide = [{{ set = [\"learning-rate\", {value}] }}] }}]");
+        let config = format!(
+            "decisions = [{{ hook = \"step-begin\", step = 3, decide = [{{ set = [\"learning-rate\", {value}] }}] }}]"
+        );
         project.plugin("script", name, &format!("order = {order}"), &config);
     }
     let outcome = project.train("");
@@ -211,7 +223,12 @@ fn b7_the_order_is_declared_stable_and_shown() {
     let run = project.train("").run(1);
     let order = run.lines("timeline.jsonl").into_iter().find(|line| line["topic"] == "order").unwrap();
     assert!(order["text"].as_str().unwrap().ends_with("z, a, b"), "{order}");
-    let first: Vec<Value> = run.lines("timeline.jsonl").iter().filter(|line| line["hook"] == "step-end" && line["step"] == 1 && !line["decision"]["note"].is_null()).map(|line| line["instance"].clone()).collect();
+    let first: Vec<Value> = run
+        .lines("timeline.jsonl")
+        .iter()
+        .filter(|line| line["hook"] == "step-end" && line["step"] == 1 && !line["decision"]["note"].is_null())
+        .map(|line| line["instance"].clone())
+        .collect();
     assert_eq!(first, ["z", "a", "b"]);
 }
 
@@ -229,7 +246,12 @@ fn b6_evaluation_comes_before_the_save_of_the_same_step() {
 #[test]
 fn b24_gradient_norms_are_there_before_the_optimizer_step() {
     let project = project();
-    project.plugin("observer", "observer", "", "hooks = [\"gradients\"]\nreads = [\"gradient-norm\", \"gradient-norm/*\", \"gradient-nonfinite\", \"loss\"]");
+    project.plugin(
+        "observer",
+        "observer",
+        "",
+        "hooks = [\"gradients\"]\nreads = [\"gradient-norm\", \"gradient-norm/*\", \"gradient-nonfinite\", \"loss\"]",
+    );
     let run = project.train("").run(1);
     let note = &run.notes("observer")[0];
     let number = |name: &str| note[name].as_f64().unwrap();
@@ -252,7 +274,8 @@ fn b10_a_loss_that_is_not_finite_keeps_the_last_good_checkpoint() {
     let project = project();
     let explode = r#"{ hook = "step-begin", step = 30, decide = [{ set = ["learning-rate", 1000.0] }, { set = ["clip-norm", 0.0] }] }"#;
     project.plugin("script", "script", "", &format!("decisions = [{explode}]"));
-    let outcome = project.host("run train.toml --set train.save-every=\"10st\" --set train.epochs=40 --set optimizer.kind=\"adamw\"");
+    let outcome = project
+        .host("run train.toml --set train.save-every=\"10st\" --set train.epochs=40 --set optimizer.kind=\"adamw\"");
     // Whether the loss explodes within the run is the model's affair; where it does, the run has failed cleanly.
     let run = outcome.run(1);
     let report = run.json("report.json");
@@ -260,7 +283,9 @@ fn b10_a_loss_that_is_not_finite_keeps_the_last_good_checkpoint() {
         outcome.expect(1);
         assert!(report["stop_reason"].as_str().unwrap().contains("nan-guard"), "{report:#}");
     }
-    project.host(&format!("run train.toml --until 31st --resume runs/iris-1/checkpoints/{}", run.checkpoints()[0])).expect(0);
+    project
+        .host(&format!("run train.toml --until 31st --resume runs/iris-1/checkpoints/{}", run.checkpoints()[0]))
+        .expect(0);
 }
 
 #[test]
@@ -270,7 +295,10 @@ fn b18_b22_b23_reports_name_who_did_what() {
     project.plugin("observer", "slow", "", "reads = [\"*\"]");
     let run = project.train("").run(1);
     let failure = run.lines("timeline.jsonl").into_iter().find(|line| line["event"] == "callback-failed").unwrap();
-    assert_eq!((&failure["instance"], &failure["hook"], &failure["step"]), (&Value::from("bad"), &Value::from("evaluate-end"), &Value::from(24)));
+    assert_eq!(
+        (&failure["instance"], &failure["hook"], &failure["step"]),
+        (&Value::from("bad"), &Value::from("evaluate-end"), &Value::from(24))
+    );
     let page = run.text("report.md");
     assert!(page.contains("bad") && page.contains("trap"), "{page}");
     assert!(run.json("report.json")["slowest_callback"].is_object(), "{}", run.json("report.json"));
@@ -283,16 +311,28 @@ fn a_dropped_file_may_only_look_and_the_log_says_how_to_give_it_more() {
     let run = project.train("").run(1);
     let lines = run.lines("timeline.jsonl");
     let loaded = lines.iter().find(|line| line["topic"] == "loaded").unwrap()["text"].as_str().unwrap();
-    assert!(loaded.contains("may read, report and note") && loaded.contains("[[plugin]] name = \"watcher\""), "{loaded}");
+    assert!(
+        loaded.contains("may read, report and note") && loaded.contains("[[plugin]] name = \"watcher\""),
+        "{loaded}"
+    );
     let saves: Vec<&Value> = lines.iter().filter(|line| !line["decision"]["save"].is_null()).collect();
     assert!(!saves.is_empty() && saves.iter().all(|line| line["outcome"] == "refused"), "{saves:#?}");
-    assert!(run.decisions("watcher").iter().any(|line| !line["decision"]["report"].is_null() && line["outcome"] == "applied"));
+    assert!(
+        run.decisions("watcher")
+            .iter()
+            .any(|line| !line["decision"]["report"].is_null() && line["outcome"] == "applied")
+    );
 }
 
 #[test]
 fn reports_of_one_callback_are_read_by_another() {
     let project = project();
-    project.plugin("script", "first", "order = 1", r#"decisions = [{ hook = "step-end", decide = [{ report = ["depth/x", 2.5] }] }]"#);
+    project.plugin(
+        "script",
+        "first",
+        "order = 1",
+        r#"decisions = [{ hook = "step-end", decide = [{ report = ["depth/x", 2.5] }] }]"#,
+    );
     project.plugin("observer", "second", "order = 2", "hooks = [\"step-end\"]\nreads = [\"first/depth/x\"]");
     let run = project.train("").run(1);
     assert_eq!(run.notes("second")[5]["first/depth/x"], 2.5);

@@ -285,7 +285,7 @@ fn a_released_contract_never_changes() {
             digest, pinned,
             "wit/{file} has changed. If its version was released, undo that: plugins that exist are built against it, \
              and what is new needs a new folder. If it was not, put the new hash into `CONTRACTS`, and build the \
-             plugins anew: cargo run --release -p host-tests --bin guests -- plugins"
+             plugins anew: cargo run --release --bin guests -- plugins"
         );
     }
 }

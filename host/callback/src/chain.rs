@@ -3,141 +3,14 @@
 //! It does not run guests (an implementation of [`Callback`] does), and holds no rule about decisions
 //! ([`resolve`] has them). Main type: [`Chain`].
 
-use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
-
-use serde::{Deserialize, Serialize, Serializer};
+use std::{collections::BTreeMap, fmt, sync::Arc};
 
 use crate::{
-    CallbackFailure, Catalog, Consequence, Event, FailureRecord, Hook, InstanceName, Key, Knobs, MeasurementSpec,
-    Measurements, Moment, Outcome, Permit, Subscription, Value,
+    Callback, CallbackFailure, Callbacks, Catalog, Consequence, Decision, Disabled, Event, FailureRecord, Hook,
+    Identity, InstanceName, Key, Knobs, MeasurementSpec, Measurements, Moment, Outcome, Permit, Saved, SavedState,
+    Subscription, Summary, Value, Verdict,
     resolve::{Answer, resolve},
 };
-
-/// Who a callback is, as every line about it says.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Identity {
-    /// The configured name.
-    pub instance: InstanceName,
-    /// The plugin's name from its manifest.
-    pub plugin: String,
-    /// The plugin's version from its manifest.
-    pub version: String,
-    /// SHA-256 of its file in hexadecimal; `None` for a callback that is part of the program.
-    pub sha256: Option<String>,
-}
-
-/// Serialises what an [`Arc`] holds; serde itself does so only with a feature that every crate would get.
-pub(crate) fn shared<S: Serializer>(identity: &Arc<Identity>, to: S) -> Result<S::Ok, S::Error> {
-    identity.as_ref().serialize(to)
-}
-
-/// What a callback has used since the process began.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Usage {
-    /// Fuel of all calls.
-    pub fuel: u64,
-    /// Wall-clock time of all calls.
-    pub time: Duration,
-}
-
-/// One callback, wherever it runs.
-pub trait Callback {
-    /// Who it is.
-    fn identity(&self) -> &Arc<Identity>;
-
-    /// Its place: lower runs earlier.
-    fn order(&self) -> i32;
-
-    /// What it listens to. Read once, when it joins a chain.
-    fn subscriptions(&self) -> &[Subscription];
-
-    /// Answers an event.
-    ///
-    /// # Errors
-    ///
-    /// When the call failed; the callback itself sees to it that a later call can succeed, or says with
-    /// the failure's consequence that none will.
-    fn handle(&mut self, event: &Event) -> Result<Vec<crate::Decision>, CallbackFailure>;
-
-    /// Its state and the version of that state; `None` for a callback without one.
-    ///
-    /// # Errors
-    ///
-    /// When the call failed and there is no earlier good state.
-    fn save(&mut self) -> Result<Option<(u32, Vec<u8>)>, CallbackFailure>;
-
-    /// The failure that the last [`Callback::save`] got over, since an earlier good state was there to be given.
-    fn take_failure(&mut self) -> Option<CallbackFailure> {
-        None
-    }
-
-    /// Takes a state back.
-    ///
-    /// # Errors
-    ///
-    /// When it refuses the state, with its words.
-    fn load(&mut self, version: u32, state: &[u8]) -> Result<(), CallbackFailure>;
-
-    /// What it has used so far.
-    fn usage(&self) -> Usage;
-}
-
-/// A callback's state as a checkpoint keeps it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub struct SavedState {
-    /// Whose state it is; by this name it is found again.
-    pub instance: InstanceName,
-    /// The plugin that wrote it.
-    pub plugin: String,
-    /// That plugin's version.
-    pub version: String,
-    /// The version of the state itself.
-    pub state_version: u32,
-    /// The state.
-    pub bytes: Vec<u8>,
-}
-
-/// What a checkpoint keeps of all callbacks.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Saved {
-    /// The state of every callback that has one and could save it.
-    pub states: Vec<SavedState>,
-    /// The last value of every report, by `<instance>/<name>`: others may read it at the next hook.
-    pub reports: BTreeMap<String, Value>,
-    /// Callbacks whose saving failed; what is kept of them is their last good state, if they have one.
-    pub failures: Vec<FailureRecord>,
-}
-
-/// What a callback did in a run, for the report.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Summary {
-    /// Who.
-    #[serde(flatten, serialize_with = "shared")]
-    pub by: Arc<Identity>,
-    /// Calls, failed ones included.
-    pub calls: u64,
-    /// Decisions, refused ones included.
-    pub decisions: u64,
-    /// Calls that failed.
-    pub failures: u64,
-    /// Fuel of all calls.
-    pub fuel: u64,
-    /// Wall-clock seconds of all calls.
-    pub seconds: f64,
-}
-
-/// What the loop asks at a hook: event in, resolved controls out.
-pub trait Callbacks {
-    /// Tells that a hook fires and returns what is to be done.
-    fn handle(&mut self, moment: &Moment, measurements: &mut dyn Measurements, knobs: &Knobs) -> Outcome;
-
-    /// Everything of the callbacks that a checkpoint has to keep.
-    fn save(&mut self) -> Saved;
-
-    /// What each callback did so far.
-    fn summaries(&self) -> Vec<Summary>;
-}
 
 /// A name that a callback reads and nobody offers.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -170,6 +43,8 @@ pub struct Chain {
     links: Vec<Link>,
     /// Values that callbacks reported and that the chain knows of them, by key.
     own: Vec<Option<f64>>,
+    /// Keys below this one are the loop's own measurements: no report may take their place.
+    offered: usize,
     /// The last value of every report, by name, for checkpoints.
     reported: BTreeMap<String, Value>,
     event: Event,
@@ -207,8 +82,10 @@ impl Chain {
     ///
     /// # Errors
     ///
-    /// All names that some callback reads and nobody offers. A pattern with `*` may match nothing yet.
+    /// All names that some callback reads and nobody offers. A name or pattern that begins with the name of a
+    /// callback of the chain and `/` may match nothing yet: it may be reported later.
     pub fn new(catalog: Catalog, callbacks: Vec<(Box<dyn Callback>, Permit)>) -> Result<Self, Vec<UnknownMeasurement>> {
+        let offered = catalog.len();
         let mut links: Vec<Link> =
             callbacks.into_iter().map(|(callback, permit)| Link::new(&catalog, callback, permit)).collect();
         links.sort_by(|a, b| {
@@ -223,7 +100,7 @@ impl Chain {
         let moment =
             Moment { hook: Hook::TrainBegin, occurrence: 0, progress: Default::default(), detail: String::new() };
         let event = Event { moment, scalars: Vec::new(), vectors: Vec::new(), texts: Vec::new() };
-        Ok(Self { catalog, links, own: Vec::new(), reported: BTreeMap::new(), event, due: Vec::new() })
+        Ok(Self { catalog, links, own: Vec::new(), offered, reported: BTreeMap::new(), event, due: Vec::new() })
     }
 
     /// Who is in the chain, in the order of calls, with what each may do.
@@ -250,6 +127,34 @@ impl Chain {
                 self.publish(name, *value);
             }
         }
+    }
+
+    /// Keeps callbacks out that had failed too often before a checkpoint, where their file is still the same.
+    pub fn load_disabled(&mut self, disabled: &[Disabled]) {
+        for link in &mut self.links {
+            let by = link.identity();
+            let same = |one: &Disabled| one.instance == by.instance && one.sha256 == by.sha256;
+            link.disabled |= disabled.iter().any(same);
+        }
+    }
+
+    /// A report whose full name is a measurement of the loop or of the chain is refused: it would be read in its
+    /// place.
+    fn refuse_taken_names(&self, outcome: &mut Outcome) {
+        for record in &mut outcome.records {
+            let Decision::Report { name, .. } = &record.decision else { continue };
+            let name = format!("{}/{name}", record.by.instance);
+            if record.verdict == Verdict::Applied && self.is_taken(&name) {
+                outcome.controls.reports.retain(|(reported, _)| *reported != name);
+                record.verdict = Verdict::Refused(format!("`{name}` is a measurement of the run"));
+            }
+        }
+    }
+
+    fn is_taken(&self, name: &str) -> bool {
+        let statistics = |link: &Link, key| [link.keys.time, link.keys.fuel, link.keys.failures].contains(&key);
+        let taken = |key: Key| (key as usize) < self.offered || self.links.iter().any(|link| statistics(link, key));
+        self.catalog.key(name).is_some_and(taken)
     }
 
     /// Makes a report readable for others, from the next hook on.
@@ -345,6 +250,7 @@ impl Callbacks for Chain {
             })
             .collect();
         let mut outcome = resolve(moment.hook, answers, knobs);
+        self.refuse_taken_names(&mut outcome);
         for (name, value) in &outcome.controls.reports {
             self.publish(name, *value);
         }
@@ -353,7 +259,8 @@ impl Callbacks for Chain {
     }
 
     fn save(&mut self) -> Saved {
-        let mut saved = Saved { reports: self.reported.clone(), ..Saved::default() };
+        let disabled = self.links.iter().filter(|link| link.disabled).map(Link::as_disabled).collect();
+        let mut saved = Saved { reports: self.reported.clone(), disabled, ..Saved::default() };
         for link in &mut self.links {
             let by = Arc::clone(link.identity());
             let failure = match link.callback.save() {
@@ -434,7 +341,7 @@ impl Link {
         }
     }
 
-    fn call(&mut self, event: &Event) -> Result<Vec<crate::Decision>, CallbackFailure> {
+    fn call(&mut self, event: &Event) -> Result<Vec<Decision>, CallbackFailure> {
         self.calls += 1;
         let answer = self.callback.handle(event);
         match &answer {
@@ -465,6 +372,11 @@ impl Link {
                 nearest: catalog.nearest(name.as_str()),
             })
             .collect()
+    }
+
+    fn as_disabled(&self) -> Disabled {
+        let by = self.identity();
+        Disabled { instance: by.instance.clone(), sha256: by.sha256.clone() }
     }
 
     fn summary(&self) -> Summary {

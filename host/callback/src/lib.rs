@@ -49,6 +49,7 @@
 //! # Ok::<(), host_callback::BadName>(())
 //! ```
 
+mod callback;
 mod chain;
 mod decision;
 mod event;
@@ -63,7 +64,8 @@ pub mod number;
 mod outcome;
 mod resolve;
 
-pub use chain::{Callback, Callbacks, Chain, Identity, Saved, SavedState, Summary, UnknownMeasurement, Usage};
+pub use callback::{Callback, Callbacks, Disabled, Identity, Saved, SavedState, Summary, Usage};
+pub use chain::{Chain, UnknownMeasurement};
 pub use decision::{Decision, Request};
 pub use event::{Event, Moment, Progress};
 pub use failure::{CallbackFailure, Consequence, FailureKind};

@@ -180,7 +180,8 @@ pub fn nearest<'a>(written: &str, names: impl IntoIterator<Item = &'a str>) -> V
     let mut scored: Vec<(f64, &str)> = names
         .into_iter()
         .map(|name| {
-            let contains = written.len() >= 3 && (name.contains(written) || written.contains(name));
+            let long = |text: &str| text.len() >= 3;
+            let contains = long(written) && long(name) && (name.contains(written) || written.contains(name));
             let score = strsim::jaro_winkler(written, name);
             (if contains { score.max(NEAR) } else { score }, name)
         })

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{CallbackFailure, Decision, Identity, InstanceName, KnobId, Pattern, chain::shared};
+use crate::{CallbackFailure, Decision, Identity, InstanceName, KnobId, Pattern, callback::shared};
 
 /// A request, who made it first, and the record of it.
 #[derive(Clone, Debug, PartialEq)]

@@ -14,8 +14,8 @@ use std::{
 };
 
 use host_callback::{
-    Callback, Callbacks, Chain, Grant, Hook, InstanceName, Knobs, Measurements, Moment, Outcome, Permit,
-    RunInfo, Saved, Summary,
+    Callback, Callbacks, Chain, Grant, Hook, InstanceName, Knobs, Measurements, Moment, Outcome, Permit, RunInfo,
+    Saved, Summary,
 };
 use host_sandbox::{InstanceSettings, Limits, LogLevel, OnFailure, Plugin, Sandbox, SandboxConfig};
 use host_trainer::{
@@ -208,7 +208,9 @@ fn line(what: &str, with: &[f64], without: &[f64]) -> String {
     let ([low, _, high], [_, with, _], [_, without, _]) = (quartiles(&ratios), quartiles(with), quartiles(without));
     let (count, ratio) = (ratios.len(), with / without);
     let (with, without) = (with * 1e3, without * 1e3);
-    format!("  {what:12}  {with:8.2} ms with, {without:8.2} ms without: ratio {ratio:.4} ({low:.4} to {high:.4}) of {count}")
+    format!(
+        "  {what:12}  {with:8.2} ms with, {without:8.2} ms without: ratio {ratio:.4} ({low:.4} to {high:.4}) of {count}"
+    )
 }
 
 fn main() -> Result<(), Failed> {
@@ -233,7 +235,10 @@ fn main() -> Result<(), Failed> {
     let called = steps.seconds.len().div_ceil(2);
 
     let mut out = stdout().lock();
-    writeln!(out, "train.toml's run on the CPU with ten callbacks in the sandbox and without; medians, the middle half of")?;
+    writeln!(
+        out,
+        "train.toml's run on the CPU with ten callbacks in the sandbox and without; medians, the middle half of"
+    )?;
     writeln!(out, "the ratios in brackets; the target is at most 1.02")?;
     writeln!(out, "{}", line("whole runs", &with, &without))?;
     writeln!(out, "{}", line("single steps", &every_second(0), &every_second(1)))?;

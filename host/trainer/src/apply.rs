@@ -4,7 +4,7 @@
 //! carried out is refused in the timeline.
 
 use burn::tensor::backend::AutodiffBackend;
-use host_callback::{Consequence, Hook, Moment, Outcome, Saved};
+use host_callback::{Consequence, FailureRecord, Hook, Moment, Outcome, Saved};
 
 use crate::{
     Ending, RunEvent,
@@ -36,7 +36,7 @@ impl<B: AutodiffBackend, T: Task<B>> Session<'_, B, T> {
             self.run.state.epoch_over = true;
             self.skipped_by = asked.by.to_string();
         }
-        self.lose_guards(&outcome);
+        self.lose_guards(&outcome.failures);
         self.tell(moment, &outcome);
         outcome
     }
@@ -52,6 +52,7 @@ impl<B: AutodiffBackend, T: Task<B>> Session<'_, B, T> {
             Ok(checkpoint) => {
                 // The weights are those of a checkpoint, but not of one for this step.
                 self.saved = None;
+                self.unchecked = None;
                 let (progress, step) = (moment.progress, checkpoint.step());
                 self.observer.observe(&RunEvent::Restored { progress, tag: &asked.what, step });
             }
@@ -62,8 +63,8 @@ impl<B: AutodiffBackend, T: Task<B>> Session<'_, B, T> {
         }
     }
 
-    fn lose_guards(&mut self, outcome: &Outcome) {
-        let lost = outcome.failures.iter().find(|record| record.failure.consequence == Consequence::StopRun);
+    fn lose_guards(&mut self, failures: &[FailureRecord]) {
+        let lost = failures.iter().find(|record| record.failure.consequence == Consequence::StopRun);
         if let Some(record) = lost {
             let (instance, error) = (record.by.instance.to_string(), record.failure.to_string());
             self.guard_lost.get_or_insert(Ending::GuardLost { instance, error });
@@ -86,11 +87,12 @@ impl<B: AutodiffBackend, T: Task<B>> Session<'_, B, T> {
     /// The state of loop and callbacks as it is now, for a checkpoint.
     pub(crate) fn snapshot(&mut self, resume: ResumePoint) -> Snapshot {
         self.tick();
-        let Saved { states, reports, failures } = self.callbacks.save();
+        let Saved { states, reports, disabled, failures } = self.callbacks.save();
         let progress = self.run.current_progress();
         for failure in &failures {
             self.observer.observe(&RunEvent::CallbackFailed { progress, hook: Hook::SaveBegin, failure });
         }
+        self.lose_guards(&failures);
         let run = &*self.run;
         let knobs = run.knobs.iter().map(|(_, knob)| (knob.spec.name.clone(), knob.value)).collect();
         let state = RunState {
@@ -98,6 +100,7 @@ impl<B: AutodiffBackend, T: Task<B>> Session<'_, B, T> {
             resume,
             knobs,
             reports,
+            disabled,
             tags: Default::default(),
             mark: self.observer.mark(),
             data: run.data_identity(),

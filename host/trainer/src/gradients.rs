@@ -48,7 +48,7 @@ impl<M> Sum<M> {
     }
 }
 
-/// Squared L2 norms and counts of elements that are not finite, by parameter; read back in one piece.
+/// Squared L2 norms and counts of elements that are not finite, by parameter; each read back in one piece.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Statistics {
     squares: Vec<f64>,
@@ -57,20 +57,26 @@ pub(crate) struct Statistics {
 }
 
 impl Statistics {
-    /// Measures all gradients in one pass.
+    /// Measures all gradients: in one pass while they are finite.
     pub(crate) fn of<B: AutodiffBackend, M: AutodiffModule<B>>(
         model: &M,
         gradients: &GradientsParams,
         parameters: &Parameters,
     ) -> Self {
-        let mut pass = Pass::<B::InnerBackend> { gradients, parameters, squares: Vec::new(), groups: Vec::new() };
-        model.visit(&mut Outer::<B> { pass: &mut pass });
-        let (squares, groups) = (pass.squares, pass.groups);
-        if squares.is_empty() {
-            return Self { squares: Vec::new(), nonfinite: Vec::new(), groups };
-        }
-        let values: Vec<f64> = Tensor::cat(squares, 0).into_data().iter::<f64>().collect();
-        let (squares, nonfinite) = values.chunks_exact(2).map(|pair| (pair[0], pair[1])).unzip();
+        let measure = |what| {
+            let mut pass =
+                Pass::<B::InnerBackend> { what, gradients, parameters, sums: Vec::new(), groups: Vec::new() };
+            model.visit(&mut Outer::<B> { pass: &mut pass });
+            let sums = (!pass.sums.is_empty()).then(|| Tensor::cat(pass.sums, 0).into_data());
+            (sums.map(|sums| sums.iter::<f64>().collect::<Vec<f64>>()).unwrap_or_default(), pass.groups)
+        };
+        let (squares, groups) = measure(What::Squares);
+        // A sum of squares is finite only if each element is. Counting takes many times as long as the sum.
+        let nonfinite = if squares.iter().all(|square| square.is_finite()) {
+            vec![0.0; squares.len()]
+        } else {
+            measure(What::Nonfinite).0
+        };
         Self { squares, nonfinite, groups }
     }
 
@@ -91,11 +97,21 @@ impl Statistics {
     }
 }
 
+/// What is summed over the elements of a gradient.
+#[derive(Clone, Copy)]
+enum What {
+    /// Their squares.
+    Squares,
+    /// 1 for each that is NaN or infinite.
+    Nonfinite,
+}
+
 struct Pass<'a, I: Backend> {
+    what: What,
     gradients: &'a GradientsParams,
     parameters: &'a Parameters,
-    /// For each parameter: the sum of squares and the count of non-finite elements, as `[2]`.
-    squares: Vec<Tensor<I, 1>>,
+    /// One number for each parameter.
+    sums: Vec<Tensor<I, 1>>,
     groups: Vec<usize>,
 }
 
@@ -110,9 +126,11 @@ impl<B: AutodiffBackend> ModuleVisitor<B> for Outer<'_, '_, B> {
         else {
             return;
         };
-        let sum = gradient.clone().square().sum();
-        let nonfinite = gradient.is_finite().bool_not().int().sum().float();
-        self.pass.squares.push(Tensor::cat(vec![sum, nonfinite], 0));
+        let sum = match self.pass.what {
+            What::Squares => gradient.square().sum(),
+            What::Nonfinite => gradient.is_finite().bool_not().int().sum().float(),
+        };
+        self.pass.sums.push(sum);
         self.pass.groups.push(parameter.group);
     }
 }
@@ -264,13 +282,16 @@ mod tests {
     #[test]
     fn statistics_tell_groups_apart_and_leave_out_what_has_no_gradient() {
         let (pair, parameters) = Pair::new();
-        let statistics = |gradients: [&[f32]; 2]| Statistics::of::<B, _>(&pair, &pair.gradients(gradients), &parameters);
+        let statistics =
+            |gradients: [&[f32]; 2]| Statistics::of::<B, _>(&pair, &pair.gradients(gradients), &parameters);
         let both = statistics([&[3.0, 4.0], &[-12.0]]);
         assert_eq!((both.norm(), both.group_norm(0), both.group_norm(1), both.nonfinite()), (13.0, 5.0, 12.0, 0.0));
         let one = statistics([&[], &[f32::INFINITY]]);
         assert_eq!((one.norm(), one.group_norm(0), one.nonfinite()), (f64::INFINITY, 0.0, 1.0));
         let broken = statistics([&[f32::NAN, f32::NEG_INFINITY], &[1.0]]);
         assert!(broken.norm().is_nan() && broken.nonfinite() == 2.0);
+        let huge = statistics([&[1e30, 1.0], &[1.0]]);
+        assert_eq!((huge.norm(), huge.nonfinite()), (f64::INFINITY, 0.0), "the sum is not finite, its elements are");
         let none = statistics([&[], &[]]);
         assert_eq!((none.norm(), none.nonfinite()), (0.0, 0.0));
     }

@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// Where a measurement comes from.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 enum Source {
     Loss,
     Measured(usize),
@@ -116,6 +116,8 @@ pub(crate) struct Current<B: AutodiffBackend> {
     /// For each of the task's measurements: the micro-batches' parts with their shares, or the value.
     measured: Vec<Lazy>,
     statistics: Option<Statistics>,
+    /// Whether the step's update was dropped.
+    pub(crate) dropped: bool,
 }
 
 enum Lazy {
@@ -126,7 +128,12 @@ enum Lazy {
 impl<B: AutodiffBackend> Current<B> {
     pub(crate) fn new(measured: usize) -> Self {
         let measured = (0..measured).map(|_| Lazy::Parts(Vec::new())).collect();
-        Self { losses: Vec::new(), loss: None, measured, statistics: None }
+        Self { losses: Vec::new(), loss: None, measured, statistics: None, dropped: false }
+    }
+
+    /// The loss alone, read or not: the rest may hold much of the device's memory.
+    pub(crate) fn only_loss(self) -> Self {
+        Self { measured: Vec::new(), statistics: None, ..self }
     }
 
     /// Takes what the forward pass of a micro-batch gave; `share` is its part of the step's targets.

@@ -18,25 +18,25 @@ use crate::{OptimizerRule, parameters::Parameters};
 
 /// The rates of one group at one step.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Rates {
+pub(crate) struct Rates {
     /// Learning rate.
-    pub learning_rate: f64,
+    pub(crate) learning_rate: f64,
     /// Weight decay.
-    pub weight_decay: f64,
+    pub(crate) weight_decay: f64,
 }
 
 /// The optimizer with its state: what each parameter's past gradients left.
-pub struct Optimizer<B: AutodiffBackend> {
+pub(crate) struct Optimizer<B: AutodiffBackend> {
     rule: OptimizerRule,
     slots: HashMap<ParamId, Slots<B::InnerBackend>>,
 }
 
 /// What the rule keeps for one parameter: tensors of the parameter's shape, and how often it was updated.
-pub struct Slots<I: Backend> {
+pub(crate) struct Slots<I: Backend> {
     /// Updates so far.
-    pub time: usize,
+    pub(crate) time: usize,
     /// AdamW: first and second moment. SGD: the velocity, or nothing without momentum.
-    pub tensors: Vec<FloatTensor<I>>,
+    pub(crate) tensors: Vec<FloatTensor<I>>,
 }
 
 impl<I: Backend> Slots<I> {
@@ -47,12 +47,12 @@ impl<I: Backend> Slots<I> {
 
 impl<B: AutodiffBackend> Optimizer<B> {
     /// An optimizer that has seen no gradient.
-    pub fn new(rule: OptimizerRule) -> Self {
+    pub(crate) fn new(rule: OptimizerRule) -> Self {
         Self { rule, slots: HashMap::new() }
     }
 
     /// The names of the tensors that the rule keeps for a parameter, for checkpoints.
-    pub fn slot_names(&self) -> &'static [&'static str] {
+    pub(crate) fn slot_names(&self) -> &'static [&'static str] {
         match self.rule {
             OptimizerRule::Adamw { .. } => &["moment-1", "moment-2"],
             OptimizerRule::Sgd { momentum: 0.0, .. } => &[],
@@ -61,17 +61,17 @@ impl<B: AutodiffBackend> Optimizer<B> {
     }
 
     /// What is kept for a parameter, if it was ever updated.
-    pub fn slots(&self, id: ParamId) -> Option<&Slots<B::InnerBackend>> {
+    pub(crate) fn slots(&self, id: ParamId) -> Option<&Slots<B::InnerBackend>> {
         self.slots.get(&id)
     }
 
     /// Replaces everything that is kept.
-    pub fn load(&mut self, slots: HashMap<ParamId, Slots<B::InnerBackend>>) {
+    pub(crate) fn load(&mut self, slots: HashMap<ParamId, Slots<B::InnerBackend>>) {
         self.slots = slots;
     }
 
     /// Updates every parameter that has a gradient, with the rates of its group.
-    pub fn step<M: AutodiffModule<B>>(
+    pub(crate) fn step<M: AutodiffModule<B>>(
         &mut self,
         model: M,
         gradients: GradientsParams,

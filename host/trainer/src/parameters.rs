@@ -13,20 +13,20 @@ use crate::{GroupSettings, TrainError};
 
 /// One parameter.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Parameter {
+pub(crate) struct Parameter {
     /// Where it sits in the model, such as `layers.0.weight`.
-    pub name: String,
+    pub(crate) name: String,
     /// burn's identity of it, new in every process.
-    pub id: ParamId,
+    pub(crate) id: ParamId,
     /// Its shape.
-    pub shape: Vec<usize>,
+    pub(crate) shape: Vec<usize>,
     /// Index of its group in the settings.
-    pub group: usize,
+    pub(crate) group: usize,
 }
 
 /// All parameters of a model, in the model's own order.
 #[derive(Clone, Debug, Default)]
-pub struct Parameters {
+pub(crate) struct Parameters {
     list: Vec<Parameter>,
     positions: HashMap<ParamId, usize>,
 }
@@ -37,7 +37,7 @@ impl Parameters {
     /// # Errors
     ///
     /// When a parameter fits no group, or a group gets no parameter.
-    pub fn of<B: Backend, M: Module<B>>(model: &M, groups: &[GroupSettings]) -> Result<Self, TrainError> {
+    pub(crate) fn of<B: Backend, M: Module<B>>(model: &M, groups: &[GroupSettings]) -> Result<Self, TrainError> {
         let mut names = Names::default();
         model.visit(&mut names);
         let mut parameters = Self::default();
@@ -68,27 +68,17 @@ impl Parameters {
     }
 
     /// The parameters, in the model's order.
-    pub fn iter(&self) -> impl Iterator<Item = &Parameter> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Parameter> {
         self.list.iter()
     }
 
     /// A parameter by its identity.
-    pub fn get(&self, id: ParamId) -> Option<&Parameter> {
+    pub(crate) fn get(&self, id: ParamId) -> Option<&Parameter> {
         self.positions.get(&id).map(|&at| &self.list[at])
     }
 
-    /// How many parameters there are.
-    pub fn len(&self) -> usize {
-        self.list.len()
-    }
-
-    /// Whether there is none.
-    pub fn is_empty(&self) -> bool {
-        self.list.is_empty()
-    }
-
     /// How many numbers all parameters have together.
-    pub fn elements(&self) -> usize {
+    pub(crate) fn elements(&self) -> usize {
         self.list.iter().map(|parameter| parameter.shape.iter().product::<usize>()).sum()
     }
 }

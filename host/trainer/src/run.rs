@@ -42,6 +42,8 @@ pub struct Run<B: AutodiffBackend, T: Task<B>> {
     pub(crate) loop_knobs: LoopKnobs,
     pub(crate) state: LoopState,
     pub(crate) resume: ResumePoint,
+    /// The folder name of the checkpoint that it goes on from.
+    pub(crate) resumed_from: Option<String>,
 }
 
 /// What a finished run has to tell.
@@ -151,6 +153,7 @@ impl<B: AutodiffBackend, T: Task<B>> Run<B, T> {
             loop_knobs,
             state: LoopState::default(),
             resume: ResumePoint::default(),
+            resumed_from: None,
             settings,
             task,
         };
@@ -176,6 +179,7 @@ impl<B: AutodiffBackend, T: Task<B>> Run<B, T> {
         }
         self.state = run;
         self.resume = resume;
+        self.resumed_from = checkpoint.path().file_name().map(|name| name.to_string_lossy().into_owned());
         Ok(())
     }
 
@@ -183,6 +187,8 @@ impl<B: AutodiffBackend, T: Task<B>> Run<B, T> {
     pub(crate) fn load_weights(&mut self, checkpoint: &Checkpoint) -> Result<(), CheckpointError> {
         let mismatch = |message| CheckpointError::Mismatch { path: checkpoint.path().to_owned(), message };
         let (model, optimizer) = (checkpoint.model()?, checkpoint.optimizer()?);
+        let loaded =
+            checkpoint::load_model::<B, _>(self.model().clone(), &self.parameters, &model).map_err(mismatch)?;
         checkpoint::load_optimizer(
             self.model(),
             &mut Optimizer::<B>::new(self.settings.optimizer),
@@ -190,8 +196,6 @@ impl<B: AutodiffBackend, T: Task<B>> Run<B, T> {
             &optimizer,
         )
         .map_err(mismatch)?;
-        let loaded =
-            checkpoint::load_model::<B, _>(self.model().clone(), &self.parameters, &model).map_err(mismatch)?;
         self.model = Some(loaded);
         let model = self.model.as_ref().expect("it was just put there");
         checkpoint::load_optimizer(model, &mut self.optimizer, &self.parameters, &optimizer).map_err(mismatch)
@@ -221,9 +225,9 @@ impl<B: AutodiffBackend, T: Task<B>> Run<B, T> {
             Span::Samples(total) => Some(done + left(total.saturating_sub(self.state.samples))),
             Span::Epochs(epochs) => {
                 let usable = if self.settings.drop_last { samples - samples % a_step.min(samples) } else { samples };
-                let running =
-                    if self.state.epoch_over { 0 } else { left(usable.saturating_sub(self.state.position as u64)) };
                 let begun = self.state.epoch + 1;
+                let none_runs = self.state.epoch_over || begun > epochs;
+                let running = if none_runs { 0 } else { left(usable.saturating_sub(self.state.position as u64)) };
                 Some(done + running + epochs.saturating_sub(begun) * left(usable))
             }
             Span::Time(_) => None,

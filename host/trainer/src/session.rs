@@ -23,10 +23,12 @@ pub(crate) struct Session<'a, B: AutodiffBackend, T: Task<B>> {
     pub(crate) observer: &'a mut dyn Observer,
     stop: &'a StopFlag,
     pub(crate) current: Current<B>,
+    /// The last step's loss, where reading waits for the device and nothing has looked at it before the update.
+    pub(crate) unchecked: Option<Current<B>>,
     pub(crate) clock: StepClock,
     /// The order of an epoch's samples, and which epoch it is.
     pub(crate) order: Option<(u64, Vec<usize>)>,
-    /// The checkpoint that holds exactly the weights that stand, if there is one.
+    /// The checkpoint that was saved since the last step and holds exactly the weights that stand, if there is one.
     pub(crate) saved: Option<String>,
     /// A callback that must not be missing and has failed for good.
     pub(crate) guard_lost: Option<Ending>,
@@ -48,11 +50,15 @@ impl<'a, B: AutodiffBackend, T: Task<B>> Session<'a, B, T> {
         stop: &'a StopFlag,
     ) -> Self {
         let measured = run.description.measured.len();
+        // Whoever resumes may keep new checkpoints apart from the one that it goes on from.
+        let is_there = |name: &String| store.list().is_ok_and(|list| list.iter().any(|(there, _)| there == name));
+        let saved = run.resumed_from.take().filter(is_there);
         Self {
             current: Current::new(measured),
+            unchecked: None,
             clock: StepClock::default(),
             order: None,
-            saved: None,
+            saved,
             guard_lost: None,
             skipped_by: String::new(),
             started: Instant::now(),
@@ -92,7 +98,7 @@ impl<'a, B: AutodiffBackend, T: Task<B>> Session<'a, B, T> {
             if self.run.state.epoch_over {
                 self.end_epoch()?;
             }
-            self.between_steps();
+            self.between_steps()?;
             if let Some(ending) = self.due_ending() {
                 break ending;
             }
@@ -103,14 +109,18 @@ impl<'a, B: AutodiffBackend, T: Task<B>> Session<'a, B, T> {
             }
             self.step()?;
         };
-        self.last_evaluation_and_save(&ending);
+        self.last_evaluation_and_save(&ending)?;
         Ok(ending)
     }
 
-    /// The first event of the run, or the one that was due when a resumed checkpoint was written.
+    /// The first event of the run, or what was still to be told when a resumed checkpoint was written.
     fn begin(&mut self) {
         match std::mem::take(&mut self.run.resume) {
             ResumePoint::AfterSave(tags) => {
+                if let Some(checkpoint) = &self.saved {
+                    let progress = self.run.current_progress();
+                    self.observer.observe(&RunEvent::Saved { progress, checkpoint, tags: &tags, seconds: 0.0 });
+                }
                 self.fire(Hook::SaveEnd, &tags.join(", "), Shown::Nothing);
             }
             ResumePoint::Boundary if self.run.state.occurrences[Hook::TrainBegin.index()] == 0 => {
@@ -134,13 +144,14 @@ impl<'a, B: AutodiffBackend, T: Task<B>> Session<'a, B, T> {
     }
 
     /// What callbacks asked for at a hook that no step follows at once, such as `epoch-end`.
-    fn between_steps(&mut self) {
+    fn between_steps(&mut self) -> Result<(), TrainError> {
         if self.run.state.pending.evaluate {
             self.evaluate();
         }
         if !self.run.state.pending.save.is_empty() {
-            self.save(None);
+            self.save(None)?;
         }
+        Ok(())
     }
 
     fn due_ending(&mut self) -> Option<Ending> {
@@ -163,7 +174,7 @@ impl<'a, B: AutodiffBackend, T: Task<B>> Session<'a, B, T> {
     ///
     /// The state that the checkpoint holds is the one before these events: in a run that goes on later, with a
     /// greater length or after an interruption, they would not have happened here.
-    fn last_evaluation_and_save(&mut self, ending: &Ending) {
+    fn last_evaluation_and_save(&mut self, ending: &Ending) -> Result<(), TrainError> {
         let state = &self.run.state;
         let evaluate = ending.is_final() && state.step > 0 && state.evaluated_at != Some(state.step);
         let before = self.snapshot(ResumePoint::Boundary);
@@ -171,8 +182,9 @@ impl<'a, B: AutodiffBackend, T: Task<B>> Session<'a, B, T> {
             self.evaluate();
         }
         if self.saved.is_none() || !self.run.state.pending.save.is_empty() {
-            self.save(Some(before));
+            self.save(Some(before))?;
         }
+        Ok(())
     }
 
     /// Says that the loop failed, to callbacks and in the ending.

@@ -31,6 +31,8 @@ pub(crate) struct LoopState {
     pub(crate) tokens: u64,
     /// Seconds spent training, resumed parts included.
     pub(crate) elapsed: f64,
+    /// What `elapsed` was when spans of time were last looked at: what passes in evaluations and saves counts too.
+    pub(crate) checked: f64,
     pub(crate) occurrences: [u64; Hook::ALL.len()],
     /// Losses since the last log record: their sum and their number.
     pub(crate) logged: LossSum,

@@ -2,18 +2,18 @@
 //!
 //! It does not know what callbacks want: `fire` asks them and `apply` carries it out.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use burn::{module::AutodiffModule, optim::GradientsParams, tensor::backend::AutodiffBackend};
 use host_callback::{Hook, Value};
 
 use crate::{
     RunEvent, TrainError, Travelled,
-    gradients::{Clip, Sum},
+    gradients::{Clip, Statistics, Sum},
     measure::{Current, resident_memory},
     random,
     session::Session,
-    state::{LossSum, ResumePoint},
+    state::ResumePoint,
     task::{Size, Task},
 };
 
@@ -114,7 +114,8 @@ impl<B: AutodiffBackend, T: Task<B>> Session<'_, B, T> {
         let outcome = self.fire(Hook::Gradients, "", Shown::Gradients(&gradients));
         let controls = &outcome.controls;
         let dropped = controls.skip.is_some() || controls.restore.is_some();
-        let update = self.check_loss(if dropped { Update::Dropped } else { Update::Applied })?;
+        let update = self.check_loss(if dropped { Update::Dropped } else { Update::Applied }, self.run.state.step)?;
+        self.current.dropped = update == Update::Dropped;
         if update == Update::Applied {
             self.clip(&mut gradients);
             self.apply_gradients(gradients);
@@ -124,23 +125,33 @@ impl<B: AutodiffBackend, T: Task<B>> Session<'_, B, T> {
 
     /// An update of a loss that is not finite never happens: a callback dropped it, or asked to stop, or the run
     /// fails here, before its weights are lost.
-    fn check_loss(&self, update: Update) -> Result<Update, TrainError> {
+    fn check_loss(&self, update: Update, step: u64) -> Result<Update, TrainError> {
         let Some(loss) = self.current.known_loss().filter(|loss| !loss.is_finite()) else { return Ok(update) };
         let handled = update == Update::Dropped || !self.run.state.pending.stop.is_empty();
-        if handled { Ok(Update::Dropped) } else { Err(TrainError::NonFiniteLoss { step: self.run.state.step, loss }) }
+        if handled { Ok(Update::Dropped) } else { Err(TrainError::NonFiniteLoss { step, loss }) }
+    }
+
+    /// Looks at the last step's loss before its weights are saved, where nothing did before: broken ones must not take
+    /// the place of good ones.
+    fn check_unchecked(&mut self) -> Result<(), TrainError> {
+        let step = self.run.state.step.saturating_sub(1);
+        let loss = self.unchecked.take().and_then(|mut last| last.loss()).filter(|loss| !loss.is_finite());
+        loss.map_or(Ok(()), |loss| Err(TrainError::NonFiniteLoss { step, loss }))
     }
 
     fn clip(&mut self, gradients: &mut GradientsParams) {
         let run = &*self.run;
         // Read after the hook: a write at `gradients` counts for this update.
         let (limit, value) = (run.loop_knobs.clip_norm(&run.knobs), run.loop_knobs.clip_value(&run.knobs));
-        let factor = if limit > 0.0 {
-            let norm = self.current.statistics::<T>(run.model(), gradients, &run.parameters).norm();
-            Clip::factor(norm, limit)
-        } else {
-            1.0
-        };
-        Clip { value, factor }.apply::<B, _>(run.model(), gradients);
+        Clip { value, factor: 1.0 }.apply::<B, _>(run.model(), gradients);
+        if limit > 0.0 {
+            let norm = if value > 0.0 {
+                Statistics::of::<B, _>(run.model(), gradients, &run.parameters).norm()
+            } else {
+                self.current.statistics::<T>(run.model(), gradients, &run.parameters).norm()
+            };
+            Clip { value: 0.0, factor: Clip::factor(norm, limit) }.apply::<B, _>(run.model(), gradients);
+        }
     }
 
     fn apply_gradients(&mut self, gradients: GradientsParams) {
@@ -148,10 +159,11 @@ impl<B: AutodiffBackend, T: Task<B>> Session<'_, B, T> {
         let rates = run.loop_knobs.rates(&run.knobs);
         let model = run.model.take().expect("the optimizer gives the model back");
         run.model = Some(run.optimizer.step(model, gradients, &run.parameters, &rates));
-        self.saved = None;
     }
 
     fn count(&mut self, size: Size) {
+        // Also where the update was dropped: a checkpoint holds the counters and the callbacks' states too.
+        self.saved = None;
         let state = &mut self.run.state;
         state.step += 1;
         state.in_flight = 0;
@@ -169,20 +181,24 @@ impl<B: AutodiffBackend, T: Task<B>> Session<'_, B, T> {
     /// Log record, evaluation and checkpoint, in this order, each when it is due or asked for.
     fn after_step(&mut self, before: &Travelled) -> Result<(), TrainError> {
         self.tick();
+        let state = &mut self.run.state;
+        let checked = std::mem::replace(&mut state.checked, state.elapsed);
+        let before = &Travelled { time: Duration::from_secs_f64(checked), ..*before };
         let settings = self.run.settings.clone();
         let due = |session: &Self, span: crate::Span| span.crossed(before, &session.run.state.travelled());
         if due(self, settings.log_every) || std::mem::take(&mut self.run.state.pending.log) {
             self.log()?;
         }
         // Known until here: after a resume from a checkpoint of what follows, nothing but the loss would be.
-        self.current = Current::new(self.run.description.measured.len());
+        let last = std::mem::replace(&mut self.current, Current::new(self.run.description.measured.len()));
+        self.unchecked = (!self.run.reads_are_free && !last.dropped).then(|| last.only_loss());
         let evaluate = settings.evaluate_every.is_some_and(|span| due(self, span));
         if evaluate || self.run.state.pending.evaluate {
             self.evaluate();
         }
         let save = settings.save_every.is_some_and(|span| due(self, span));
         if save || !self.run.state.pending.save.is_empty() {
-            self.save(None);
+            self.save(None)?;
         }
         Ok(())
     }
@@ -194,10 +210,11 @@ impl<B: AutodiffBackend, T: Task<B>> Session<'_, B, T> {
         }
         if !self.run.reads_are_free {
             // Where reading waits for the device, this is the first look at the loss.
-            self.check_loss(Update::Applied)?;
+            let update = if self.current.dropped { Update::Dropped } else { Update::Applied };
+            self.check_loss(update, self.run.state.step.saturating_sub(1))?;
         }
         let outcome = self.fire(Hook::Log, "", Shown::Nothing);
-        let mean = std::mem::replace(&mut self.run.state.logged, LossSum::default()).mean();
+        let mean = std::mem::take(&mut self.run.state.logged).mean();
         let mut values: Vec<(String, Value)> = Vec::new();
         let mut put =
             |name: &str, value: Option<f64>| values.extend(value.map(|value| (name.to_owned(), value.into())));
@@ -262,13 +279,15 @@ impl<B: AutodiffBackend, T: Task<B>> Session<'_, B, T> {
 
     /// Saves unless a callback drops it. `state` is what the checkpoint holds; without one, the state of now.
     ///
-    /// Weights that a checkpoint holds already are not written again: it gets the tags.
-    pub(crate) fn save(&mut self, state: Option<crate::checkpoint::Snapshot>) {
+    /// Weights that a checkpoint holds already are not written again: it gets the tags. An error is about the weights; a
+    /// folder that cannot be written does not end a run.
+    pub(crate) fn save(&mut self, state: Option<crate::checkpoint::Snapshot>) -> Result<(), TrainError> {
+        self.check_unchecked()?;
         let wanted = self.run.state.pending.save.join(", ");
         let outcome = self.fire(Hook::SaveBegin, &wanted, Shown::Nothing);
         let mut tags = std::mem::take(&mut self.run.state.pending.save);
         if outcome.controls.skip.is_some() {
-            return;
+            return Ok(());
         }
         tags.retain(|tag| !tag.is_empty());
         let started = Instant::now();
@@ -288,5 +307,6 @@ impl<B: AutodiffBackend, T: Task<B>> Session<'_, B, T> {
                 self.observer.observe(&RunEvent::SaveFailed { progress, error: &error.to_string() });
             }
         }
+        Ok(())
     }
 }

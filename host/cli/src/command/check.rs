@@ -101,7 +101,8 @@ impl Found {
             [name.clone(), shape.iter().map(usize::to_string).collect::<Vec<_>>().join(" x "), format!("group {group}")]
         });
         table(&mut text, "Parameters", parameters.collect());
-        let measurements = self.measurements.iter().map(|spec| [spec.name.clone(), spec.unit.clone(), spec.meaning.clone()]);
+        let measurements =
+            self.measurements.iter().map(|spec| [spec.name.clone(), spec.unit.clone(), spec.meaning.clone()]);
         table(&mut text, "Measurements that callbacks can read (name, unit, meaning)", measurements.collect());
         let knobs = self.knobs.iter().map(|knob| {
             let spec = &knob.spec;
@@ -113,9 +114,10 @@ impl Found {
     }
 
     fn callbacks_words(&self, text: &mut String) {
-        let members = self.callbacks.iter().map(|member| {
-            [member.instance.to_string(), member.plugin.clone(), format!("may {}", member.may)]
-        });
+        let members = self
+            .callbacks
+            .iter()
+            .map(|member| [member.instance.to_string(), member.plugin.clone(), format!("may {}", member.may)]);
         table(text, "Callbacks in the order in which they are called", members.collect());
         for remark in &self.remarks {
             line(text, format_args!("  note: {remark}"));

@@ -5,7 +5,7 @@
 use std::{io, time::SystemTime};
 
 use host_callback::{Progress, RunInfo};
-use host_trainer::{AnyRun, Ending, RunReport, Store, StopFlag};
+use host_trainer::{AnyRun, Ending, RunReport, StopFlag, Store};
 
 use crate::{
     args::RunArgs,
@@ -80,9 +80,8 @@ fn folder_problem(plan: &Plan, error: io::Error) -> Problems {
 }
 
 fn open_store(plan: &Plan, folder: &RunFolder, resume: Option<&Resume>) -> Result<(Store, Vec<Story>), Problems> {
-    let failed = |error: host_trainer::CheckpointError| {
-        Problems::from((Exit::Checkpoint, Problem::new(error.to_string())))
-    };
+    let failed =
+        |error: host_trainer::CheckpointError| Problems::from((Exit::Checkpoint, Problem::new(error.to_string())));
     let mut store = Store::open(&folder.checkpoints(), plan.settings.keep).map_err(failed)?;
     let mut stories = Vec::new();
     if let Some(resume) = resume {
@@ -148,4 +147,3 @@ fn finish(
     terminal::out(&report::summary(&inputs));
     Ok(())
 }
-

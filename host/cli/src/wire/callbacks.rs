@@ -160,13 +160,12 @@ fn shared_knobs(chain: &Chain, run: &dyn AnyRun) -> Vec<Story> {
 }
 
 fn give_states_back(chain: &mut Chain, resume: &Resume) -> Result<Vec<Story>, Problems> {
-    let failed = |message: String, help: &str| {
-        Problems::from((Exit::Checkpoint, Problem::new(message).help(help)))
-    };
-    let states: Vec<SavedState> =
-        resume.checkpoint.callbacks().map_err(|error| failed(error.to_string(), ""))?;
+    let failed = |message: String, help: &str| Problems::from((Exit::Checkpoint, Problem::new(message).help(help)));
+    let states: Vec<SavedState> = resume.checkpoint.callbacks().map_err(|error| failed(error.to_string(), ""))?;
     let reports = resume.checkpoint.reports().map_err(|error| failed(error.to_string(), ""))?;
     chain.load_reports(&reports);
+    let disabled = resume.checkpoint.disabled().map_err(|error| failed(error.to_string(), ""))?;
+    chain.load_disabled(&disabled);
     let mut stories = Vec::new();
     for state in &states {
         let instance = &state.instance;
@@ -178,7 +177,10 @@ fn give_states_back(chain: &mut Chain, resume: &Resume) -> Result<Vec<Story>, Pr
             }
             Err(failure) => {
                 let message = format!("callback `{instance}` does not take its state back: {failure}");
-                let wrote = format!("{} {} wrote it; use that version, or give the instance another name", state.plugin, state.version);
+                let wrote = format!(
+                    "{} {} wrote it; use that version, or give the instance another name",
+                    state.plugin, state.version
+                );
                 return Err(failed(message, &wrote));
             }
         }

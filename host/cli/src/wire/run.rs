@@ -48,9 +48,8 @@ fn find(path: &Path) -> Result<Resume, Problems> {
 
 /// Finds the device, reads the data, makes the model.
 pub(crate) fn prepare(plan: &Plan, resume: Option<&Path>) -> Result<Prepared, Problems> {
-    let device = device::find(plan.device).map_err(|error| {
-        Problems::from((Exit::Device, plan.problem_at(&["run", "device"], error.to_string(), "")))
-    })?;
+    let device = device::find(plan.device)
+        .map_err(|error| Problems::from((Exit::Device, plan.problem_at(&["run", "device"], error.to_string(), ""))))?;
     let resume = resume.map(find).transpose()?;
     let checkpoint = resume.as_ref().map(|resume| &resume.checkpoint);
     let (task, settings) = (&plan.task, plan.settings.clone());

@@ -9,7 +9,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use host_callback::{SavedState, Value};
+use host_callback::{Disabled, SavedState, Value};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use sha2::{Digest, Sha256};
 
@@ -137,6 +137,15 @@ impl Checkpoint {
     /// When the state cannot be read.
     pub fn reports(&self) -> Result<BTreeMap<String, Value>, CheckpointError> {
         Ok(self.state()?.reports)
+    }
+
+    /// The callbacks that were not called any more.
+    ///
+    /// # Errors
+    ///
+    /// When the state cannot be read.
+    pub fn disabled(&self) -> Result<Vec<Disabled>, CheckpointError> {
+        Ok(self.state()?.disabled)
     }
 
     fn json<T: DeserializeOwned>(&self, name: &str) -> Result<T, CheckpointError> {

@@ -9,7 +9,7 @@ mod tensors;
 
 use std::collections::BTreeMap;
 
-use host_callback::{SavedState, Value};
+use host_callback::{Disabled, SavedState, Value};
 use serde::{Deserialize, Serialize};
 
 pub(crate) use self::tensors::{load_model, load_optimizer, model_bytes, optimizer_bytes};
@@ -26,6 +26,8 @@ pub(crate) struct RunState {
     pub(crate) knobs: BTreeMap<String, f64>,
     /// The last value of every report of a callback.
     pub(crate) reports: BTreeMap<String, Value>,
+    /// Callbacks that are not called again.
+    pub(crate) disabled: Vec<Disabled>,
     /// Which checkpoint each tag points to, this one included.
     pub(crate) tags: BTreeMap<String, String>,
     /// The observer's mark.

@@ -150,11 +150,9 @@ impl Store {
             return Err(CheckpointError::Missing { path: folder.to_owned(), message });
         };
         Checkpoint::open(&newest).map_err(|error| match error {
-            CheckpointError::Damaged { path, message, .. } => CheckpointError::Damaged {
-                path,
-                message,
-                older: paths.find(|path| Checkpoint::open(path).is_ok()),
-            },
+            CheckpointError::Damaged { path, message, .. } => {
+                CheckpointError::Damaged { path, message, older: paths.find(|path| Checkpoint::open(path).is_ok()) }
+            }
             other => other,
         })
     }

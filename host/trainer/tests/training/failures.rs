@@ -129,7 +129,7 @@ fn a_guard_that_is_lost_ends_the_run() {
         assert_eq!((instance.as_str(), error.contains("as the test wants")), ("guard", true), "{what}");
         assert_eq!((part.report.progress.step, part.checkpoints()), (1, vec!["step-1"]), "{what}");
         assert!(part.seen().last().unwrap().detail.starts_with("guard `guard` lost"), "{what}");
-        assert!(part.told("callback-failed").len() == 1, "{what}");
+        assert!(!part.told("callback-failed").is_empty(), "{what}");
         // It was not an end of the run's own.
         assert_eq!(host_trainer::AnyRun::over(&rig.open(Some(&part.checkpoint("step-1"))).unwrap()), None, "{what}");
     }

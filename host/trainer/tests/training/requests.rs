@@ -151,9 +151,8 @@ fn restore_at_gradients_drops_the_update() {
     let evaluated = part.probe.evaluated.borrow();
     assert_eq!((&evaluated[3], evaluated[2] != evaluated[3]), (&evaluated[0], true));
     let newest = part.checkpoint("step-4");
-    let optimizer = |checkpoint: &host_trainer::Checkpoint| {
-        std::fs::read(checkpoint.path().join("optimizer.safetensors")).unwrap()
-    };
+    let optimizer =
+        |checkpoint: &host_trainer::Checkpoint| std::fs::read(checkpoint.path().join("optimizer.safetensors")).unwrap();
     assert_eq!(optimizer(&newest), optimizer(&good), "the optimizer went back too");
 }
 

@@ -26,7 +26,7 @@ type TinyRun = Run<Autodiff<Flex>, Regression>;
 
 /// A run that can be started, or gone on with, any number of times.
 pub(crate) struct Rig {
-    folder: TempDir,
+    folder: Rc<TempDir>,
     pub(crate) task: Regression,
     pub(crate) settings: Settings,
     /// Whether the loop may look at the loss of each step, as on the CPU.
@@ -47,6 +47,7 @@ pub(crate) struct Part {
     pub(crate) probe: Rc<Probe>,
     /// The folder of checkpoints.
     pub(crate) folder: PathBuf,
+    _keeps: Rc<TempDir>,
 }
 
 impl Rig {
@@ -76,7 +77,7 @@ impl Rig {
             groups: vec![group("biases", "bias", 0.125), group("rest", "*", 0.0625)],
         };
         Self {
-            folder: tempfile::tempdir().unwrap(),
+            folder: Rc::new(tempfile::tempdir().unwrap()),
             task: Regression::of(8),
             settings,
             reads_are_free: true,
@@ -133,7 +134,8 @@ impl Rig {
             recorder.events = earlier.unwrap().0.events[..told].to_vec();
         }
         let report = run.train(&mut store, &mut chain, &mut recorder, &self.stop);
-        Ok(Part { report, events: recorder.events, logs, weights: run.export(), probe, folder })
+        let (events, weights, keeps) = (recorder.events, run.export(), Rc::clone(&self.folder));
+        Ok(Part { report, events, logs, weights, probe, folder, _keeps: keeps })
     }
 }
 

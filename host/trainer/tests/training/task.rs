@@ -114,11 +114,7 @@ fn tensor<B: Backend>(rows: &Rows, device: &B::Device) -> Tensor<B, 2> {
 }
 
 /// The mean over the targets that count of what `part` makes of the error of each.
-fn mean<B: Backend>(
-    model: &Linear<B>,
-    samples: &Samples<B>,
-    part: fn(Tensor<B, 2>) -> Tensor<B, 2>,
-) -> Tensor<B, 1> {
+fn mean<B: Backend>(model: &Linear<B>, samples: &Samples<B>, part: fn(Tensor<B, 2>) -> Tensor<B, 2>) -> Tensor<B, 1> {
     let error = model.forward(samples.inputs.clone()) - samples.targets.clone();
     (part(error) * samples.counts.clone()).sum() / samples.counts.clone().sum()
 }

@@ -69,7 +69,7 @@ impl<B: Backend> Transformer<B> {
         let [batch, context] = tokens.dims();
         let device = tokens.device();
         let embedded = self.tokens.forward(tokens);
-        let positions = self.positions.val().slice([0..context]).unsqueeze::<3>();
+        let positions = self.positions.val().narrow(0, 0, context).unsqueeze::<3>();
         let width = embedded.dims()[2];
         let x = (embedded + positions).reshape([batch * context, width]);
         let mask = Tensor::<B, 2, Bool>::tril_mask([context, context], 0, &device);
