@@ -221,7 +221,8 @@ fn main() -> Result<(), Failed> {
     let (mut with, mut without) = (Vec::new(), Vec::new());
     while with.len() < RUNS || began.elapsed() < ENOUGH / 2 {
         // In turns, and each first as often as the other.
-        let order = if with.len() % 2 == 0 { [When::Always, When::Never] } else { [When::Never, When::Always] };
+        let order =
+            if with.len().is_multiple_of(2) { [When::Always, When::Never] } else { [When::Never, When::Always] };
         for when in order {
             let seconds = whole(&plugins, when)?;
             if when == When::Always { with.push(seconds) } else { without.push(seconds) }

@@ -60,7 +60,7 @@ fn steer(seen: &Seen, history: &[Seen]) -> Vec<Decision> {
         (Hook::EpochBegin, _) if seen.occurrence == 5 => tag("begun"),
         (Hook::EpochEnd, _) => {
             let events = Decision::Report { name: "events".into(), value: history.len() as f64 };
-            if seen.occurrence % 2 == 0 { [tag("epoch"), vec![events]].concat() } else { vec![events] }
+            if seen.occurrence.is_multiple_of(2) { [tag("epoch"), vec![events]].concat() } else { vec![events] }
         }
         (Hook::Log, _) => vec![Decision::Mute("root".into())],
         _ => Vec::new(),

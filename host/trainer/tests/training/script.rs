@@ -51,6 +51,9 @@ impl Seen {
 /// What a script saw, earlier processes included.
 pub(crate) type Log = Rc<RefCell<Vec<Seen>>>;
 
+/// What a script does: it is given the event and all earlier ones.
+type Act = Box<dyn FnMut(&Seen, &[Seen]) -> Vec<Decision>>;
+
 /// A callback that may do everything.
 pub(crate) struct Script {
     identity: Arc<Identity>,
@@ -58,7 +61,7 @@ pub(crate) struct Script {
     subscriptions: Vec<Subscription>,
     catalog: Catalog,
     log: Log,
-    act: Box<dyn FnMut(&Seen, &[Seen]) -> Vec<Decision>>,
+    act: Act,
     /// Fails with this consequence: at the first event of a hook, or in `save`.
     fails: Option<(Option<Hook>, Consequence)>,
 }
