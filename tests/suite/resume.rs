@@ -81,6 +81,19 @@ fn a_checkpoint_in_the_middle_can_be_resumed_too() {
 }
 
 #[test]
+fn the_last_checkpoint_is_the_same_one_after_an_interruption() {
+    let project = project();
+    let restore = r#"decisions = [{ hook = "step-end", step = 40, decide = [{ restore = "last" }] }]"#;
+    project.plugin("script", "script", "", restore);
+    let every = "--set train.save-every=\"25st\" --set train.keep=1";
+    let whole = project.train(every).run(1);
+    let _ = project.train(&format!("{every} --until 33st"));
+    let resumed = project.train(&format!("{every} --resume runs/iris-2")).run(3);
+    assert_eq!(whole.decisions("script")[0]["outcome"], "applied");
+    assert_eq!(resumed.text("metrics.jsonl"), whole.text("metrics.jsonl"));
+}
+
+#[test]
 fn b2_a_run_that_stopped_early_trains_no_further() {
     let project = project();
     project.plugin(

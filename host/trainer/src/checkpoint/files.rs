@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use sha2::{Digest, Sha256};
 
 use super::{Content, RunState};
-use crate::error::CheckpointError;
+use crate::{error::CheckpointError, state::ResumePoint};
 
 /// The number that changes when old checkpoints cannot be read any more.
 const FORMAT: u32 = 1;
@@ -37,6 +37,8 @@ struct Manifest {
     /// Version of the program that wrote it, for people.
     host: String,
     step: u64,
+    /// Whether it was saved in the course of the run, and not because this part of it ended.
+    regular: bool,
     files: BTreeMap<String, FileEntry>,
 }
 
@@ -157,6 +159,12 @@ impl Checkpoint {
     }
 }
 
+/// Whether a checkpoint was saved in the course of its run; `false` where that cannot be read.
+pub(super) fn is_regular(path: &Path) -> bool {
+    let manifest = read(&path.join(MANIFEST)).ok().and_then(|bytes| parse::<Manifest>(&bytes).ok());
+    manifest.is_some_and(|manifest| manifest.regular)
+}
+
 /// Writes a checkpoint under `parent/name`; the folder appears when all of it is durable.
 pub(super) fn write(parent: &Path, name: &str, content: &Content) -> Result<Checkpoint, CheckpointError> {
     let path = parent.join(name);
@@ -192,7 +200,8 @@ fn write_folder(folder: &Path, content: &Content) -> io::Result<()> {
     }
     put(CALLBACKS, &serde_json::to_vec_pretty(&entries)?)?;
     let step = content.state.run.step;
-    let manifest = Manifest { format: FORMAT, host: env!("CARGO_PKG_VERSION").into(), step, files };
+    let regular = matches!(content.state.resume, ResumePoint::AfterSave(_));
+    let manifest = Manifest { format: FORMAT, host: env!("CARGO_PKG_VERSION").into(), step, regular, files };
     write_durably(&folder.join(MANIFEST), &serde_json::to_vec_pretty(&manifest)?)?;
     sync_folder(folder)
 }

@@ -102,8 +102,10 @@ impl Store {
 
     fn retain(&self) -> Result<(), CheckpointError> {
         let places = places(&self.folder)?;
+        let last = self.last(&places);
+        let kept = |name: &String| last.as_ref() == Some(name) || self.tags.values().any(|tagged| tagged == name);
         let old = places.iter().rev().skip(self.keep).map(|place| place.name());
-        for name in old.filter(|name| !self.tags.values().any(|tagged| tagged == name)) {
+        for name in old.filter(|name| !kept(name)) {
             let path = self.folder.join(&name);
             // Renamed first: a process that is killed while it deletes leaves no checkpoint with holes.
             let doomed = self.folder.join(format!(".{name}.old"));
@@ -112,6 +114,14 @@ impl Store {
                 .map_err(|source| CheckpointError::Io { action: "cannot delete old checkpoint", path, source })?;
         }
         Ok(())
+    }
+
+    /// The newest checkpoint that was saved in the course of the run: what `last` stands for.
+    ///
+    /// One that was saved because a part of the run ended does not count. In a run that was not interrupted it
+    /// would not be there, and a callback that restores `last` must find the same weights in both.
+    fn last(&self, places: &[Place]) -> Option<String> {
+        newest_regular(&self.folder, places)
     }
 
     /// The checkpoint that a tag (`best`, `last`, `step-1200`) stands for, verified.
@@ -123,12 +133,12 @@ impl Store {
         let missing = || {
             let known: Vec<&str> = self.tags.keys().map(String::as_str).collect();
             let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-            let message = format!("none is tagged `{tag}` (tags: {known}; `last` and `step-<n>` always work)");
+            let message = format!("none is tagged `{tag}` (tags: {known}; `last` is the newest that was saved in the course of the run, `step-<n>` that of a step)");
             CheckpointError::Missing { path: self.folder.clone(), message }
         };
         let places = places(&self.folder)?;
         let name = match tag {
-            "last" => places.last().map(|place| place.name()),
+            "last" => self.last(&places),
             _ => self.tags.get(tag).cloned().or_else(|| {
                 let step: u64 = tag.strip_prefix("step-")?.parse().ok()?;
                 places.iter().rev().find(|place| place.step == step).map(|place| place.name())
@@ -157,7 +167,7 @@ impl Store {
         })
     }
 
-    /// Takes over a checkpoint of another run and those that its tags pointed to, as links where the file
+    /// Takes over a checkpoint of another run, those that its tags pointed to, and what was `last` then, as links where the file
     /// system has them. The other run's folder is only read.
     ///
     /// Returns the tags whose checkpoints are not there any more.
@@ -171,7 +181,8 @@ impl Store {
         let own = checkpoint.path().file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let (there, gone): (Vec<_>, Vec<_>) =
             tags.into_iter().partition(|(_, name)| *name == own || Checkpoint::open(&parent.join(name)).is_ok());
-        let mut names: Vec<&String> = there.iter().map(|(_, name)| name).chain([&own]).collect();
+        let last = last_before(parent, &own)?;
+        let mut names: Vec<&String> = there.iter().map(|(_, name)| name).chain([&own]).chain(&last).collect();
         names.sort();
         names.dedup();
         for name in names {
@@ -228,6 +239,18 @@ fn places(folder: &Path) -> Result<Vec<Place>, CheckpointError> {
     }
     places.sort_unstable();
     Ok(places)
+}
+
+/// The newest of some places that was saved in the course of the run.
+fn newest_regular(folder: &Path, places: &[Place]) -> Option<String> {
+    places.iter().rev().map(|place| place.name()).find(|name| files::is_regular(&folder.join(name)))
+}
+
+/// What `last` stood for when a checkpoint was written, where that is still there and whole.
+fn last_before(folder: &Path, name: &str) -> Result<Option<String>, CheckpointError> {
+    let Some(own) = Place::parse(name) else { return Ok(None) };
+    let before: Vec<Place> = places(folder)?.into_iter().filter(|place| *place <= own).collect();
+    Ok(newest_regular(folder, &before).filter(|name| Checkpoint::open(&folder.join(name)).is_ok()))
 }
 
 /// A folder of links to another folder's files; files are copied where links are not possible.
