@@ -133,7 +133,9 @@ impl Store {
         let missing = || {
             let known: Vec<&str> = self.tags.keys().map(String::as_str).collect();
             let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-            let message = format!("none is tagged `{tag}` (tags: {known}; `last` is the newest that was saved in the course of the run, `step-<n>` that of a step)");
+            let message = format!(
+                "none is tagged `{tag}` (tags: {known}; `last` is the newest that was saved in the course of the run, `step-<n>` that of a step)"
+            );
             CheckpointError::Missing { path: self.folder.clone(), message }
         };
         let places = places(&self.folder)?;
