@@ -46,7 +46,9 @@ fn a_kill_at_any_moment_leaves_the_last_checkpoint_loadable() {
 }
 
 fn newest(runs: &Path) -> usize {
-    let entries = fs::read_dir(runs).unwrap().map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned());
+    let entries = fs::read_dir(runs)
+        .expect("what the run left is whole")
+        .map(|entry| entry.expect("what the run left is whole").file_name().to_string_lossy().into_owned());
     entries.filter_map(|name| name.strip_prefix("iris-")?.parse().ok()).max().unwrap_or(0)
 }
 

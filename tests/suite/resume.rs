@@ -22,7 +22,7 @@ fn steered() -> Project {
 }
 
 fn config(project: &Project) -> String {
-    let file = std::fs::read_to_string(project.path("train.toml")).unwrap();
+    let file = std::fs::read_to_string(project.path("train.toml")).expect("what the run left is whole");
     file.replace("[train.x]", "").replace("epochs = 4", "epochs = 4\nsave-every = \"25st\"")
 }
 
@@ -148,12 +148,12 @@ fn the_older_run_is_only_read() {
 
 fn listing(folder: std::path::PathBuf) -> Vec<(String, Vec<u8>)> {
     let mut files = Vec::new();
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
+    for entry in std::fs::read_dir(folder).expect("what the run left is whole") {
+        let path = entry.expect("what the run left is whole").path();
         if path.is_dir() {
             files.extend(listing(path));
         } else {
-            files.push((path.display().to_string(), std::fs::read(&path).unwrap()));
+            files.push((path.display().to_string(), std::fs::read(&path).expect("what the run left is whole")));
         }
     }
     files.sort();

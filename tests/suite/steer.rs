@@ -19,7 +19,10 @@ fn scripted_in(project: &Project, more: &str, decisions: &str) -> Run {
 }
 
 fn outcomes(run: &Run) -> Vec<String> {
-    run.decisions("script").iter().map(|line| line["outcome"].as_str().unwrap().to_owned()).collect()
+    run.decisions("script")
+        .iter()
+        .map(|line| line["outcome"].as_str().expect("what the run left is whole").to_owned())
+        .collect()
 }
 
 /// The value of a name in the log record of each step.
