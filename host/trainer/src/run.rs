@@ -189,16 +189,10 @@ impl<B: AutodiffBackend, T: Task<B>> Run<B, T> {
         let (model, optimizer) = (checkpoint.model()?, checkpoint.optimizer()?);
         let loaded =
             checkpoint::load_model::<B, _>(self.model().clone(), &self.parameters, &model).map_err(mismatch)?;
-        checkpoint::load_optimizer(
-            self.model(),
-            &mut Optimizer::<B>::new(self.settings.optimizer),
-            &self.parameters,
-            &optimizer,
-        )
-        .map_err(mismatch)?;
+        // Nothing is taken over before all of it was found to fit.
+        checkpoint::load_optimizer(&loaded, &mut self.optimizer, &self.parameters, &optimizer).map_err(mismatch)?;
         self.model = Some(loaded);
-        let model = self.model.as_ref().expect("it was just put there");
-        checkpoint::load_optimizer(model, &mut self.optimizer, &self.parameters, &optimizer).map_err(mismatch)
+        Ok(())
     }
 
     pub(crate) fn model(&self) -> &T::Model {
