@@ -7,7 +7,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use serde::{Deserialize, Serialize, Serializer};
 
 use crate::{
-    CallbackFailure, Decision, Event, FailureRecord, InstanceName, Knobs, Measurements, Moment, Outcome, Subscription,
+    CallbackFailure, Decision, Event, FailureRecord, Hook, InstanceName, Key, Knobs, Measurements, Moment, Outcome, Subscription,
     Value,
 };
 
@@ -140,6 +140,12 @@ pub struct Summary {
 pub trait Callbacks {
     /// Tells that a hook fires and returns what is to be done.
     fn handle(&mut self, moment: &Moment, measurements: &mut dyn Measurements, knobs: &Knobs) -> Outcome;
+
+    /// The numbers of everything that will be read at an occurrence (1 for the first) of a hook that is still ahead:
+    /// what has to be kept for it, such as the weights from before an update, is kept only then.
+    fn reads(&mut self, _hook: Hook, _occurrence: u64) -> Vec<Key> {
+        Vec::new()
+    }
 
     /// Everything of the callbacks that a checkpoint has to keep.
     fn save(&mut self) -> Saved;

@@ -154,7 +154,7 @@ impl Chain {
     fn is_taken(&self, name: &str) -> bool {
         let statistics = |link: &Link, key| [link.keys.time, link.keys.fuel, link.keys.failures].contains(&key);
         let taken = |key: Key| (key as usize) < self.offered || self.links.iter().any(|link| statistics(link, key));
-        self.catalog.key(name).is_some_and(taken)
+        self.catalog.is_in_family(name) || self.catalog.key(name).is_some_and(taken)
     }
 
     /// Makes a report readable for others, from the next hook on.
@@ -169,7 +169,7 @@ impl Chain {
 
     /// Whether somebody is called at an occurrence of a hook.
     fn anyone_due(&self, moment: &Moment) -> bool {
-        self.links.iter().any(|link| link.is_due(moment))
+        self.links.iter().any(|link| link.is_due(moment.hook, moment.occurrence))
     }
 
     fn remember(&mut self, key: Key, value: f64) {
@@ -183,7 +183,7 @@ impl Chain {
     /// Fills the event with what one link reads now.
     fn fill(&mut self, at: usize, moment: &Moment, measurements: &mut dyn Measurements) {
         self.due.clear();
-        self.links[at].collect_due(&self.catalog, moment, &mut self.due);
+        self.links[at].collect_due(&self.catalog, moment.hook, moment.occurrence, &mut self.due);
         let event = &mut self.event;
         event.moment.clone_from(moment);
         event.scalars.clear();
@@ -200,16 +200,16 @@ impl Chain {
         }
     }
 
-    fn prefetch(&mut self, moment: &Moment, measurements: &mut dyn Measurements) {
+    /// Lists everything that is read at an occurrence of a hook, each key once.
+    fn collect_all(&mut self, hook: Hook, occurrence: u64) {
         self.due.clear();
         for link in &mut self.links {
-            if link.is_due(moment) {
-                link.collect_due(&self.catalog, moment, &mut self.due);
+            if link.is_due(hook, occurrence) {
+                link.collect_due(&self.catalog, hook, occurrence, &mut self.due);
             }
         }
         self.due.sort_unstable();
         self.due.dedup();
-        measurements.prefetch(&self.due);
     }
 
     fn note_usage(&mut self, at: usize) {
@@ -226,11 +226,12 @@ impl Callbacks for Chain {
         if !self.anyone_due(moment) {
             return Outcome::default();
         }
-        self.prefetch(moment, measurements);
+        self.collect_all(moment.hook, moment.occurrence);
+        measurements.prefetch(&self.due);
         let mut failures = Vec::new();
         let mut decided = Vec::new();
         for at in 0..self.links.len() {
-            if !self.links[at].is_due(moment) {
+            if !self.links[at].is_due(moment.hook, moment.occurrence) {
                 continue;
             }
             self.fill(at, moment, measurements);
@@ -256,6 +257,11 @@ impl Callbacks for Chain {
         }
         outcome.failures = failures;
         outcome
+    }
+
+    fn reads(&mut self, hook: Hook, occurrence: u64) -> Vec<Key> {
+        self.collect_all(hook, occurrence);
+        self.due.clone()
     }
 
     fn save(&mut self) -> Saved {
@@ -311,13 +317,12 @@ impl Link {
         self.callback.identity()
     }
 
-    fn is_due(&self, moment: &Moment) -> bool {
-        !self.disabled
-            && self.plan[moment.hook.index()].iter().any(|planned| planned.subscription.is_due(moment.occurrence))
+    fn is_due(&self, hook: Hook, occurrence: u64) -> bool {
+        !self.disabled && self.plan[hook.index()].iter().any(|planned| planned.subscription.is_due(occurrence))
     }
 
     /// Adds the keys of all due subscriptions, each once, in the order of subscriptions.
-    fn collect_due(&mut self, catalog: &Catalog, moment: &Moment, due: &mut Vec<Key>) {
+    fn collect_due(&mut self, catalog: &Catalog, hook: Hook, occurrence: u64, due: &mut Vec<Key>) {
         // A report of a new name can only make the catalog longer.
         let size = catalog.len();
         if self.expanded_at != size {
@@ -327,8 +332,8 @@ impl Link {
             self.expanded_at = size;
         }
         let start = due.len();
-        for planned in &self.plan[moment.hook.index()] {
-            if planned.subscription.is_due(moment.occurrence) {
+        for planned in &self.plan[hook.index()] {
+            if planned.subscription.is_due(occurrence) {
                 let fresh = |key: &&Key| !due[start..].contains(key);
                 let keys: &[Key] = &planned.keys;
                 if due.len() == start {
@@ -362,7 +367,7 @@ impl Link {
         subscriptions
             .flat_map(|subscription| subscription.reads.iter().map(move |name| (subscription.hook, name)))
             .filter(|(_, name)| {
-                catalog.matching(name).is_empty()
+                catalog.read_by(name).is_empty()
                     && !reporters.iter().any(|own| name.as_str().starts_with(own.as_str()))
             })
             .map(|(hook, name)| UnknownMeasurement {
@@ -396,7 +401,7 @@ impl Planned {
     fn expand(&mut self, catalog: &Catalog) {
         self.keys.clear();
         for pattern in &self.subscription.reads {
-            for key in catalog.matching(pattern) {
+            for key in catalog.read_by(pattern) {
                 if !self.keys.contains(&key) {
                     self.keys.push(key);
                 }

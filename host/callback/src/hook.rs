@@ -86,7 +86,7 @@ impl Hook {
     ///
     /// - `skip` belongs to the hooks that announce something which can be dropped.
     /// - `mute` belongs to `log`.
-    /// - After `failure` nothing can be asked for; at `train-end` only `restore`, which decides on the
+    /// - At `failure` nothing can be asked for; at `train-end` only `restore`, which decides on the
     ///   weights that the run leaves behind.
     /// - Before the first step there is neither an epoch to end nor a checkpoint to go back to.
     pub fn allows(self, request: Request) -> bool {
@@ -101,9 +101,10 @@ impl Hook {
         }
     }
 
-    /// Whether a knob written here still has an effect.
+    /// Whether a knob written here still has an effect. At `failure` it has one where the loop can try the step
+    /// again, as after running out of memory; the loop refuses the rest.
     pub fn takes_knobs(self) -> bool {
-        !matches!(self, Self::Failure | Self::TrainEnd)
+        self != Self::TrainEnd
     }
 }
 

@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Hook, name::did_you_mean};
+use crate::{Hook, Pattern, name::did_you_mean};
 
 /// A knob's position in [`Knobs`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -74,15 +74,16 @@ impl Knobs {
         self.knobs.iter().position(|knob| knob.spec.name == name).map(KnobId)
     }
 
-    /// The knobs that a written name addresses: the one with this name, or all `<name>/...`.
+    /// The knobs that a written name addresses: the one with this name, all `<name>/...`, or where the name has `*`
+    /// in it all that it matches.
     ///
     /// Empty when there is none.
     pub fn addressed(&self, written: &str) -> Vec<KnobId> {
         if let Some(id) = self.id(written) {
             return vec![id];
         }
-        let below = |name: &str| name.strip_prefix(written).is_some_and(|rest| rest.starts_with('/'));
-        (0..self.knobs.len()).filter(|&at| below(&self.knobs[at].spec.name)).map(KnobId).collect()
+        let pattern = Pattern::from(written);
+        (0..self.knobs.len()).filter(|&at| pattern.covers(&self.knobs[at].spec.name)).map(KnobId).collect()
     }
 
     /// A knob by its position.

@@ -1,6 +1,10 @@
 //! Named numbers: the catalog that numbers them once, and the source that computes them on demand.
 //!
 //! It does not compute anything itself: the loop, the task and the sandbox do.
+//!
+//! Most measurements have a name of their own. A *family* has one for every pattern that somebody writes:
+//! `gradient-norm/encoder.*` is one number over all parameters that the pattern matches. Such a name enters the
+//! catalog when a subscription reads it, so that nothing is numbered that nobody asks for.
 
 use std::{
     collections::HashMap,
@@ -63,6 +67,29 @@ pub struct Catalog {
 struct Inner {
     specs: Vec<MeasurementSpec>,
     keys: HashMap<String, Key>,
+    families: Vec<Family>,
+}
+
+/// Measurements `<name>/<pattern>`, each over the members that the pattern matches.
+#[derive(Clone, Debug)]
+struct Family {
+    /// The family's own name, its unit, and what it tells of some members together.
+    spec: MeasurementSpec,
+    members: Arc<[String]>,
+}
+
+impl Family {
+    /// What follows `<family>/` in a written name.
+    fn rest<'a>(&self, written: &'a str) -> Option<&'a str> {
+        written.strip_prefix(self.spec.name.as_str())?.strip_prefix('/')
+    }
+
+    /// The measurement of a written name, if a member fits it.
+    fn measurement(&self, written: &str) -> Option<MeasurementSpec> {
+        let pattern = Pattern::from(self.rest(written)?);
+        let fits = self.members.iter().any(|member| pattern.matches(member));
+        fits.then(|| MeasurementSpec { name: written.to_owned(), ..self.spec.clone() })
+    }
 }
 
 impl Catalog {
@@ -87,6 +114,37 @@ impl Catalog {
         inner.specs.push(spec.clone());
         inner.keys.insert(spec.name, key);
         key
+    }
+
+    /// Adds a family: `<name>/<pattern>` for every pattern that matches one of `members`, in which `*` stands for
+    /// any characters. `spec` has the family's name, and the meaning of one such number.
+    pub fn offer_family(&self, spec: MeasurementSpec, members: &Arc<[String]>) {
+        let mut inner = self.inner.write().unwrap_or_else(PoisonError::into_inner);
+        inner.families.push(Family { spec, members: Arc::clone(members) });
+    }
+
+    /// Every family, by its name.
+    pub fn families(&self) -> Vec<MeasurementSpec> {
+        self.read(|inner| inner.families.iter().map(|family| family.spec.clone()).collect())
+    }
+
+    /// Whether a name lies below that of a family, where no callback may put a report.
+    pub fn is_in_family(&self, name: &str) -> bool {
+        self.read(|inner| inner.families.iter().any(|family| family.rest(name).is_some()))
+    }
+
+    /// The numbers of what a subscription reads: all names that a pattern matches, or the one number of a family
+    /// over the members that it matches, which gets its place in the catalog now.
+    pub fn read_by(&self, pattern: &Pattern) -> Vec<Key> {
+        let written = pattern.as_str();
+        if let Some(key) = self.key(written) {
+            return vec![key];
+        }
+        let of_family = |inner: &Inner| inner.families.iter().find_map(|family| family.measurement(written));
+        match self.read(of_family) {
+            Some(spec) => vec![self.offer(spec)],
+            None => self.matching(pattern),
+        }
     }
 
     /// The number of a name, if the run offers it.
@@ -124,10 +182,16 @@ impl Catalog {
         })
     }
 
-    /// The names nearest to one that the catalog does not have.
+    /// The names nearest to one that the catalog does not have; within a family those of its members.
     pub fn nearest(&self, written: &str) -> Vec<String> {
+        let owned = |names: Vec<&str>| names.into_iter().map(str::to_owned).collect();
         self.read(|inner| {
-            nearest(written, inner.specs.iter().map(|spec| spec.name.as_str())).into_iter().map(str::to_owned).collect()
+            let within = inner.families.iter().find_map(|family| Some((family, family.rest(written)?)));
+            if let Some((family, rest)) = within {
+                let near = nearest(rest, family.members.iter().map(String::as_str));
+                return near.into_iter().map(|member| format!("{}/{member}", family.spec.name)).collect();
+            }
+            owned(nearest(written, inner.specs.iter().map(|spec| spec.name.as_str())))
         })
     }
 }
@@ -169,5 +233,23 @@ mod tests {
         assert_eq!(catalog.matching(&"*loss".into()), vec![loss, eval]);
         assert_eq!(catalog.matching(&"los".into()), Vec::<Key>::new());
         assert_eq!(catalog.nearest("eval/los")[0], "eval/loss");
+    }
+
+    #[test]
+    fn a_family_has_one_number_for_a_pattern() {
+        let catalog = Catalog::new();
+        let spec = |name| MeasurementSpec::new(name, "1", "L2 norm of the gradients of the parameters that match");
+        let group = catalog.offer(spec("gradient-norm/heads"));
+        let members: Arc<[String]> = ["body.0.weight", "body.1.weight", "head.weight"].map(String::from).into();
+        catalog.offer_family(spec("gradient-norm"), &members);
+        assert_eq!(catalog.len(), 1, "nobody has asked");
+        let body = catalog.read_by(&"gradient-norm/body.*".into());
+        assert_eq!(catalog.read_by(&"gradient-norm/body.*".into()), body, "numbered once");
+        assert_eq!(catalog.name(body[0]).as_deref(), Some("gradient-norm/body.*"));
+        assert_eq!(catalog.read_by(&"gradient-norm/head.weight".into()).len(), 1);
+        assert_eq!(catalog.read_by(&"gradient-norm/heads".into()), [group], "a name of its own comes first");
+        assert_eq!(catalog.read_by(&"gradient-norm/*".into()).len(), 1, "all members in one number");
+        assert_eq!(catalog.read_by(&"gradient-norm/tail.*".into()), Vec::<Key>::new());
+        assert_eq!(catalog.nearest("gradient-norm/head.wieght")[0], "gradient-norm/head.weight");
     }
 }

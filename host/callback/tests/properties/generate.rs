@@ -21,7 +21,8 @@ const KNOBS: [&str; 7] = [
 ];
 
 /// Names that a callback may write besides those.
-const FAMILIES_AND_NONSENSE: [&str; 6] = ["learning-rate", "learning-rate/", "weight", "Learning-Rate/head", "", "/"];
+const FAMILIES_AND_NONSENSE: [&str; 9] =
+    ["learning-rate", "learning-rate/", "weight", "Learning-Rate/head", "", "/", "learning-rate/*", "*/all", "*"];
 
 const PATTERNS: [&str; 8] =
     ["*", "learning-rate", "learning-rate/*", "learning-rate/head", "weight-decay", "*/all", "batch-size", "nothing"];
@@ -91,13 +92,21 @@ impl Scene {
         resolve(self.hook, answers.collect(), &self.knobs)
     }
 
-    /// The knobs that a written name means: the one of that name, or else all of that family.
+    /// The knobs that a written name means: the one of that name, or else all of that family or pattern.
     pub(crate) fn addressed(&self, written: &str) -> Vec<KnobId> {
         let named = |name: &dyn Fn(&str) -> bool| {
             self.knobs.iter().filter(|(_, knob)| name(&knob.spec.name)).map(|(id, _)| id).collect::<Vec<_>>()
         };
         let exactly = named(&|name| name == written);
-        if exactly.is_empty() { named(&|name| name.starts_with(&format!("{written}/"))) } else { exactly }
+        if !exactly.is_empty() {
+            return exactly;
+        }
+        match written.split_once('*') {
+            Some((before, after)) => named(&|name| {
+                name.len() >= before.len() + after.len() && name.starts_with(before) && name.ends_with(after)
+            }),
+            None => named(&|name| name.starts_with(&format!("{written}/"))),
+        }
     }
 
     pub(crate) fn caller(&self, by: &Identity) -> &Caller {
