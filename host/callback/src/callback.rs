@@ -7,8 +7,8 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use serde::{Deserialize, Serialize, Serializer};
 
 use crate::{
-    CallbackFailure, Decision, Event, FailureRecord, Hook, InstanceName, Key, Knobs, Measurements, Moment, Outcome, Subscription,
-    Value,
+    CallbackFailure, Decision, Event, FailureRecord, Hook, InstanceName, Key, Knobs, Measurements, Moment, Outcome,
+    Subscription, Value,
 };
 
 /// Who a callback is, as every line about it says.
@@ -143,8 +143,8 @@ pub trait Callbacks {
 
     /// The numbers of everything that will be read at an occurrence (1 for the first) of a hook that is still ahead:
     /// what has to be kept for it, such as the weights from before an update, is kept only then.
-    fn reads(&mut self, _hook: Hook, _occurrence: u64) -> Vec<Key> {
-        Vec::new()
+    fn reads(&mut self, _hook: Hook, _occurrence: u64) -> &[Key] {
+        &[]
     }
 
     /// Everything of the callbacks that a checkpoint has to keep.

@@ -259,9 +259,9 @@ impl Callbacks for Chain {
         outcome
     }
 
-    fn reads(&mut self, hook: Hook, occurrence: u64) -> Vec<Key> {
+    fn reads(&mut self, hook: Hook, occurrence: u64) -> &[Key] {
         self.collect_all(hook, occurrence);
-        self.due.clone()
+        &self.due
     }
 
     fn save(&mut self) -> Saved {
@@ -367,8 +367,7 @@ impl Link {
         subscriptions
             .flat_map(|subscription| subscription.reads.iter().map(move |name| (subscription.hook, name)))
             .filter(|(_, name)| {
-                catalog.read_by(name).is_empty()
-                    && !reporters.iter().any(|own| name.as_str().starts_with(own.as_str()))
+                catalog.read_by(name).is_empty() && !reporters.iter().any(|own| name.as_str().starts_with(own.as_str()))
             })
             .map(|(hook, name)| UnknownMeasurement {
                 instance: self.identity().instance.clone(),

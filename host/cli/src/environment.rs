@@ -69,9 +69,10 @@ impl Environment {
             git_commit: git_commit(),
             device: device.kind.to_string(),
             device_reason: device.reason.clone(),
-            backend: match device.kind {
+            backend: match &device.kind {
                 DeviceKind::Cpu => "burn Flex".to_owned(),
                 DeviceKind::Cuda(_) => "burn CUDA".to_owned(),
+                DeviceKind::Other(words) => words.clone(),
             },
             cpu: fs::read_to_string("/proc/cpuinfo").ok().and_then(|text| cpu_model(&text)),
             threads: thread::available_parallelism().map_or(1, usize::from),

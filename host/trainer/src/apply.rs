@@ -18,6 +18,7 @@ use crate::{
 impl<B: AutodiffBackend, T: Task<B>> Session<'_, B, T> {
     /// Carries an outcome out and tells the observer every line of it.
     pub(crate) fn carry_out(&mut self, moment: &Moment, mut outcome: Outcome) -> Outcome {
+        self.refuse_in_vain(moment, &mut outcome);
         self.restore(moment, &mut outcome);
         let controls = &outcome.controls;
         for &(knob, value) in &controls.writes {
@@ -41,6 +42,19 @@ impl<B: AutodiffBackend, T: Task<B>> Session<'_, B, T> {
         outcome
     }
 
+    /// At a failure after which nothing is tried again, knobs have no effect any more.
+    fn refuse_in_vain(&self, moment: &Moment, outcome: &mut Outcome) {
+        if moment.hook != Hook::Failure || self.can_try_again {
+            return;
+        }
+        outcome.controls.writes.clear();
+        let written = (0..outcome.records.len()).filter(|&at| !outcome.records[at].changes.is_empty());
+        for at in written.collect::<Vec<_>>() {
+            outcome.records[at].changes.clear();
+            outcome.refuse(at, "nothing is tried again after this failure");
+        }
+    }
+
     /// Puts weights and optimizer state back, or refuses to.
     fn restore(&mut self, moment: &Moment, outcome: &mut Outcome) {
         let Some(asked) = outcome.controls.restore.clone() else { return };
@@ -53,6 +67,7 @@ impl<B: AutodiffBackend, T: Task<B>> Session<'_, B, T> {
                 // The weights are those of a checkpoint, but not of one for this step.
                 self.saved = None;
                 self.unchecked = None;
+                self.current.weights = Default::default();
                 let (progress, step) = (moment.progress, checkpoint.step());
                 self.observer.observe(&RunEvent::Restored { progress, tag: &asked.what, step });
             }

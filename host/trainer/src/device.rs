@@ -99,6 +99,16 @@ pub enum DeviceKind {
     Cpu,
     /// A CUDA device by its number.
     Cuda(usize),
+    /// A device of an embedding program's own backend, in words. It is taken to work beside the loop, so that reading
+    /// a value waits for it; nothing is known of its memory.
+    Other(String),
+}
+
+impl DeviceKind {
+    /// Whether reading a value from the device costs nothing: it has been computed when the operation returns.
+    pub(crate) fn reads_are_free(&self) -> bool {
+        *self == Self::Cpu
+    }
 }
 
 impl fmt::Display for DeviceKind {
@@ -106,6 +116,7 @@ impl fmt::Display for DeviceKind {
         match self {
             Self::Cpu => f.write_str("cpu (Flex)"),
             Self::Cuda(number) => write!(f, "cuda:{number}"),
+            Self::Other(words) => f.write_str(words),
         }
     }
 }
@@ -114,8 +125,15 @@ impl fmt::Display for DeviceKind {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("device `{asked}` cannot be used: {why}; `device = \"cpu\"` always can")]
 pub struct NoDevice {
-    asked: DeviceChoice,
+    asked: String,
     why: String,
+}
+
+impl NoDevice {
+    /// The program's own tasks run on no other device than those that it finds itself.
+    pub(crate) fn foreign(device: &str) -> Self {
+        Self { asked: device.to_owned(), why: "it is not one that this program finds by itself".into() }
+    }
 }
 
 /// Finds the device for a choice.
@@ -135,7 +153,7 @@ pub fn find(choice: DeviceChoice) -> Result<Device, NoDevice> {
             Err(why) => cpu(format!("no CUDA: {why}")),
         }),
         DeviceChoice::Cuda(number) => {
-            let no = |why| NoDevice { asked: choice, why };
+            let no = |why| NoDevice { asked: choice.to_string(), why };
             let devices = probe_cuda().map_err(no)?;
             match devices.get(number) {
                 Some(name) => Ok(Device { kind: DeviceKind::Cuda(number), reason: format!("{name} was asked for") }),

@@ -53,6 +53,25 @@ pub enum TrainError {
         /// Its loss.
         loss: f64,
     },
+    /// The device or the system has no memory left for a step, and no callback made the step smaller.
+    #[error(
+        "out of memory in step {step}: {message}; a smaller `train.batch-size` with a larger `train.accumulation`, or \
+         the plugin `memory-guard`, which does that by itself, help"
+    )]
+    OutOfMemory {
+        /// The step that was being done, 0 for the first.
+        step: u64,
+        /// What the backend said.
+        message: String,
+    },
+    /// The task, its model or the backend panicked.
+    #[error("the task or its backend panicked {place}: {message}")]
+    Panic {
+        /// Where: in which step, or outside of steps.
+        place: String,
+        /// The panic's words.
+        message: String,
+    },
     /// Callbacks dropped every batch of a whole epoch.
     #[error(
         "callbacks left nothing of epoch {epoch} to train on; the last to skip a batch or to end the epoch was `{by}`"
@@ -63,6 +82,22 @@ pub enum TrainError {
         /// Who skipped a batch or ended the epoch last.
         by: String,
     },
+}
+
+impl TrainError {
+    /// The kind of the error in one word: what `detail` begins with at the hook `failure`.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::OutOfMemory { .. } => "out-of-memory",
+            Self::NonFiniteLoss { .. } => "non-finite-loss",
+            Self::Panic { .. } => "panic",
+            Self::Checkpoint(_) => "checkpoint",
+            Self::AllSkipped { .. } => "all-skipped",
+            Self::Data { .. } => "data",
+            Self::Setting { .. } | Self::UnknownTask { .. } | Self::Groups(_) => "setting",
+            Self::Device(_) => "device",
+        }
+    }
 }
 
 /// What is wrong with a checkpoint.

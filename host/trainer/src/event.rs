@@ -60,6 +60,13 @@ pub enum RunEvent<'a> {
         /// Wall-clock seconds that it took.
         seconds: f64,
     },
+    /// An evaluation could not be made, and there are no results of it.
+    EvaluationFailed {
+        /// How far the run is.
+        progress: Progress,
+        /// Why, in words.
+        error: &'a str,
+    },
     /// A callback decided something.
     Decided {
         /// How far the run is.

@@ -14,15 +14,21 @@
 //! A program with a model of its own implements [`Task`](task::Task) and calls [`Run::new`] in place of
 //! [`prepare`].
 
+mod after;
 mod apply;
 mod checkpoint;
+mod current;
 pub mod device;
 mod error;
 mod event;
 mod gradients;
+mod guarded;
 mod knobs;
 mod measure;
+mod memory;
 mod optimizer;
+#[cfg(test)]
+mod pair;
 mod parameters;
 mod prepare;
 mod random;
@@ -31,9 +37,11 @@ mod session;
 mod settings;
 mod span;
 mod state;
+mod statistics;
 mod step;
 mod stop;
 pub mod task;
+mod update;
 
 use burn::tensor::{Tensor, backend::Backend};
 

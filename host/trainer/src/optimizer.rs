@@ -181,51 +181,34 @@ fn primitive<I: Backend, const D: usize>(tensor: Tensor<I, D>) -> FloatTensor<I>
 
 #[cfg(test)]
 mod tests {
-    use burn::{
-        backend::{Autodiff, Flex, flex::FlexDevice},
-        module::Module,
-    };
+    use burn::backend::{Autodiff, Flex};
 
     use super::*;
-    use crate::GroupSettings;
-
-    type B = Autodiff<Flex>;
+    use crate::pair::Pair;
 
     /// The updates themselves are compared with PyTorch's in `tests/training/numerics.rs`.
-    #[derive(Module, Debug)]
-    struct Pair<B: Backend> {
-        used: Param<Tensor<B, 1>>,
-        unused: Param<Tensor<B, 1>>,
-    }
-
-    fn values<const D: usize>(param: &Param<Tensor<B, D>>) -> Vec<f32> {
-        param.val().into_data().iter::<f32>().collect()
-    }
-
     #[test]
     fn a_parameter_without_a_gradient_stays_as_it_is() {
-        let ones = || Param::from_tensor(Tensor::ones([2], &FlexDevice));
-        let group =
-            GroupSettings { name: "all".into(), parameters: vec!["*".into()], learning_rate: 0.5, weight_decay: 0.1 };
-        let rates = [Rates { learning_rate: group.learning_rate, weight_decay: group.weight_decay }];
         let adamw = OptimizerRule::Adamw { beta1: 0.9, beta2: 0.999, epsilon: 1e-8 };
         let sgd = |momentum| OptimizerRule::Sgd { momentum, dampening: 0.0, nesterov: false };
         for (rule, kept) in [(adamw, 2), (sgd(0.0), 0), (sgd(0.9), 1)] {
-            let mut pair = Pair { used: ones(), unused: ones() };
-            let parameters = Parameters::of(&pair, std::slice::from_ref(&group)).unwrap();
-            let mut optimizer = Optimizer::<B>::new(rule);
+            let (mut pair, parameters, groups) = Pair::new();
+            pair.set([&[1.0, 1.0], &[1.0]]);
+            let rates =
+                groups.map(|group| Rates { learning_rate: group.learning_rate, weight_decay: group.weight_decay });
+            let mut optimizer = Optimizer::<Autodiff<Flex>>::new(rule);
             for updates in 1..=3 {
-                let mut gradients = GradientsParams::new();
-                gradients.register::<Flex, 1>(pair.used.id, Tensor::ones([2], &FlexDevice));
+                let gradients = pair.gradients([&[1.0, 1.0], &[]]);
                 pair = optimizer.step(pair, gradients, &parameters, &rates);
-                let slots = optimizer.slots(pair.used.id).unwrap();
+                let slots = optimizer.slots(pair.first.id).unwrap();
                 assert_eq!((slots.time, slots.tensors.len()), (updates, kept), "{rule:?}");
             }
             assert_eq!(optimizer.slot_names().len(), kept, "{rule:?}");
-            assert!(values(&pair.used).iter().all(|value| *value < 0.0), "{rule:?}: {:?}", values(&pair.used));
-            assert_eq!(values(&pair.unused), [1.0, 1.0], "{rule:?}: not even decay");
-            assert!(optimizer.slots(pair.unused.id).is_none(), "{rule:?}");
-            assert!(pair.used.val().is_require_grad(), "{rule:?}: it goes on learning");
+            let [used, unused] = pair.values();
+            assert!(used.iter().all(|value| *value < 0.0), "{rule:?}: {used:?}");
+            assert_eq!(unused, [1.0], "{rule:?}: not even decay");
+            assert!(optimizer.slots(pair.second.id).is_none(), "{rule:?}");
+            assert!(pair.first.val().is_require_grad(), "{rule:?}: it goes on learning");
         }
     }
 }

@@ -5,8 +5,11 @@
 use std::collections::HashMap;
 
 use burn::{
-    module::{Module, ModuleVisitor, Param, ParamId},
-    tensor::{Tensor, backend::Backend},
+    module::{AutodiffModule, Module, ModuleMapper, ModuleVisitor, Param, ParamId},
+    tensor::{
+        Tensor,
+        backend::{AutodiffBackend, Backend},
+    },
 };
 
 use crate::{GroupSettings, TrainError};
@@ -72,9 +75,58 @@ impl Parameters {
         self.list.iter()
     }
 
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    /// A parameter by its position.
+    pub(crate) fn at(&self, position: usize) -> &Parameter {
+        &self.list[position]
+    }
+
+    /// The position of a parameter by its identity.
+    pub(crate) fn position(&self, id: ParamId) -> Option<usize> {
+        self.positions.get(&id).copied()
+    }
+
     /// A parameter by its identity.
     pub(crate) fn get(&self, id: ParamId) -> Option<&Parameter> {
         self.positions.get(&id).map(|&at| &self.list[at])
+    }
+
+    /// The model with gradients for those parameters that are wanted, and for no others. Nothing is touched that
+    /// stays as it is.
+    pub(crate) fn freeze<B: AutodiffBackend, M: AutodiffModule<B>>(&self, model: M, wanted: &[bool]) -> M {
+        struct Freezer<'a> {
+            parameters: &'a Parameters,
+            wanted: &'a [bool],
+            differs: bool,
+        }
+        impl Freezer<'_> {
+            fn change<B: AutodiffBackend, const D: usize>(&self, id: ParamId, tensor: &Tensor<B, D>) -> Option<bool> {
+                let wanted = self.wanted[self.parameters.position(id)?];
+                (tensor.is_require_grad() != wanted).then_some(wanted)
+            }
+        }
+        impl<B: AutodiffBackend> ModuleVisitor<B> for Freezer<'_> {
+            fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<B, D>>) {
+                self.differs |= self.change(param.id, &param.val()).is_some();
+            }
+        }
+        impl<B: AutodiffBackend> ModuleMapper<B> for Freezer<'_> {
+            fn map_float<const D: usize>(&mut self, param: Param<Tensor<B, D>>) -> Param<Tensor<B, D>> {
+                let (id, tensor, mapper) = param.consume();
+                let tensor = match self.change(id, &tensor) {
+                    Some(wanted) => Tensor::from_inner(tensor.inner()).set_require_grad(wanted),
+                    None => tensor,
+                };
+                Param::from_mapped_value(id, tensor, mapper)
+            }
+        }
+        let mut freezer = Freezer { parameters: self, wanted, differs: false };
+        model.visit(&mut freezer);
+        if freezer.differs { model.map(&mut freezer) } else { model }
     }
 
     /// How many numbers all parameters have together.

@@ -11,7 +11,7 @@ use burn::{
 
 use crate::{
     AnyRun, Checkpoint, Run, Settings, TrainError,
-    device::{Device, DeviceKind},
+    device::{Device, DeviceKind, NoDevice},
     task::{self, Task},
 };
 
@@ -32,47 +32,34 @@ pub fn prepare(
     resume: Option<&Checkpoint>,
 ) -> Result<Box<dyn AnyRun>, TrainError> {
     let seed = settings.seed;
-    match device.kind {
+    match &device.kind {
         DeviceKind::Cpu => {
-            let preparing = Preparing::<Autodiff<Flex>>::new(settings, FlexDevice, device, true, resume);
+            let preparing = Preparing { settings, device: FlexDevice, kind: &device.kind, resume };
             task::open::<Autodiff<Flex>, _>(kind, task, base, seed, preparing)?
         }
-        DeviceKind::Cuda(number) => {
-            let cuda = CudaDevice::new(number);
-            let preparing = Preparing::<Autodiff<Cuda>>::new(settings, cuda, device, false, resume);
+        &DeviceKind::Cuda(number) => {
+            let preparing = Preparing { settings, device: CudaDevice::new(number), kind: &device.kind, resume };
             task::open::<Autodiff<Cuda>, _>(kind, task, base, seed, preparing)?
         }
+        DeviceKind::Other(words) => Err(NoDevice::foreign(words).into()),
     }
 }
 
-struct Preparing<'a, B: AutodiffBackend> {
+struct Preparing<'a, D> {
     settings: Settings,
-    device: B::Device,
-    name: String,
-    reads_are_free: bool,
+    device: D,
+    kind: &'a DeviceKind,
     resume: Option<&'a Checkpoint>,
 }
 
-impl<'a, B: AutodiffBackend> Preparing<'a, B> {
-    fn new(
-        settings: Settings,
-        device: B::Device,
-        found: &Device,
-        reads_are_free: bool,
-        resume: Option<&'a Checkpoint>,
-    ) -> Self {
-        Self { settings, device, name: found.kind.to_string(), reads_are_free, resume }
-    }
-}
-
-impl<B: AutodiffBackend> task::Visitor<B> for Preparing<'_, B> {
+impl<B: AutodiffBackend> task::Visitor<B> for Preparing<'_, B::Device> {
     type Output = Result<Box<dyn AnyRun>, TrainError>;
 
     fn visit<T: Task<B> + 'static>(self, task: T) -> Self::Output
     where
         T::Batch: 'static,
     {
-        let run = Run::new(task, self.settings, self.device, &self.name, self.reads_are_free, self.resume)?;
+        let run = Run::new(task, self.settings, self.device, self.kind, self.resume)?;
         Ok(Box::new(run))
     }
 }

@@ -12,6 +12,7 @@ use serde_json::json;
 use crate::{
     Artifact, Ending, Observer, Settings, Span, StopFlag, TrainError,
     checkpoint::{self, Checkpoint, DataIdentity, RunState, Store},
+    device::DeviceKind,
     error::CheckpointError,
     knobs::LoopKnobs,
     measure::Sources,
@@ -28,11 +29,11 @@ pub struct Run<B: AutodiffBackend, T: Task<B>> {
     pub(crate) description: Description,
     pub(crate) settings: Settings,
     pub(crate) device: B::Device,
-    /// The device in words, for observers.
-    pub(crate) device_name: String,
+    /// What the device is.
+    pub(crate) device_kind: DeviceKind,
     /// Whether reading a value from the device costs nothing.
     pub(crate) reads_are_free: bool,
-    /// `None` only while the optimizer has it.
+    /// `None` while the optimizer has it, and for good where it panicked.
     pub(crate) model: Option<T::Model>,
     pub(crate) optimizer: Optimizer<B>,
     pub(crate) parameters: Parameters,
@@ -117,7 +118,7 @@ pub trait AnyRun {
 }
 
 impl<B: AutodiffBackend, T: Task<B>> Run<B, T> {
-    /// Prepares a run, from its beginning or from a checkpoint.
+    /// Prepares a run, from its beginning or from a checkpoint. `kind` says what `device` is.
     ///
     /// # Errors
     ///
@@ -127,8 +128,7 @@ impl<B: AutodiffBackend, T: Task<B>> Run<B, T> {
         task: T,
         settings: Settings,
         device: B::Device,
-        device_name: &str,
-        reads_are_free: bool,
+        kind: &DeviceKind,
         resume: Option<&Checkpoint>,
     ) -> Result<Self, TrainError> {
         B::seed(&device, settings.seed);
@@ -136,14 +136,14 @@ impl<B: AutodiffBackend, T: Task<B>> Run<B, T> {
         let parameters = Parameters::of::<B, _>(&model, &settings.groups)?;
         let description = task.description();
         let mut knobs = Knobs::new();
-        let loop_knobs = LoopKnobs::offer(&mut knobs, &settings);
+        let loop_knobs = LoopKnobs::offer(&mut knobs, &settings, &parameters, &description);
         let catalog = Catalog::new();
-        let sources = Sources::offer(&catalog, &description, &settings.groups, &knobs);
+        let sources = Sources::offer(&catalog, &description, &parameters, &settings.groups, &knobs);
         let mut run = Self {
             description,
             device,
-            device_name: device_name.to_owned(),
-            reads_are_free,
+            device_kind: kind.clone(),
+            reads_are_free: kind.reads_are_free(),
             model: Some(model),
             optimizer: Optimizer::new(settings.optimizer),
             parameters,
@@ -186,6 +186,9 @@ impl<B: AutodiffBackend, T: Task<B>> Run<B, T> {
     /// Puts weights and optimizer state back, nothing else.
     pub(crate) fn load_weights(&mut self, checkpoint: &Checkpoint) -> Result<(), CheckpointError> {
         let mismatch = |message| CheckpointError::Mismatch { path: checkpoint.path().to_owned(), message };
+        if self.model.is_none() {
+            return Err(mismatch("the model was lost when its update failed".into()));
+        }
         let (model, optimizer) = (checkpoint.model()?, checkpoint.optimizer()?);
         let loaded =
             checkpoint::load_model::<B, _>(self.model().clone(), &self.parameters, &model).map_err(mismatch)?;
@@ -195,8 +198,17 @@ impl<B: AutodiffBackend, T: Task<B>> Run<B, T> {
         Ok(())
     }
 
+    /// The model. Steps, evaluations and checkpoints have it: a run whose optimizer panicked does none of them.
     pub(crate) fn model(&self) -> &T::Model {
         self.model.as_ref().expect("the optimizer gives the model back")
+    }
+
+    /// Lets parameters learn, or not, as the knobs say.
+    pub(crate) fn freeze(&mut self) {
+        let wanted: Vec<bool> = self.loop_knobs.trainable(&self.knobs).collect();
+        if let Some(model) = self.model.take() {
+            self.model = Some(self.parameters.freeze::<B, _>(model, &wanted));
+        }
     }
 
     pub(crate) fn data_identity(&self) -> DataIdentity {

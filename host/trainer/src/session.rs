@@ -8,10 +8,11 @@ use burn::tensor::backend::AutodiffBackend;
 use host_callback::{Callbacks, Hook, Moment, Outcome, Summary, Value};
 
 use crate::{
-    Ending, Observer, Processed, Run, RunEvent, RunReport, Settings, StopFlag, Store, TrainError,
-    measure::{Current, Meter, StepClock},
+    Artifact, Ending, Observer, Processed, Run, RunEvent, RunReport, Settings, StopFlag, Store, TrainError,
+    current::Current,
+    guarded::{Panicked, guarded},
+    measure::{Meter, Part, Shown, StepClock},
     state::{LoopState, ResumePoint},
-    step::Shown,
     task::Task,
 };
 
@@ -25,7 +26,13 @@ pub(crate) struct Session<'a, B: AutodiffBackend, T: Task<B>> {
     pub(crate) current: Current<B>,
     /// The last step's loss, where reading waits for the device and nothing has looked at it before the update.
     pub(crate) unchecked: Option<Current<B>>,
+    /// Of the last finished step, and of the one that is running.
     pub(crate) clock: StepClock,
+    pub(crate) running: StepClock,
+    /// The loop has just failed, and tries again when callbacks change knobs.
+    pub(crate) can_try_again: bool,
+    /// Callbacks were told of the failure that ends the run.
+    failure_is_told: bool,
     /// The order of an epoch's samples, and which epoch it is.
     pub(crate) order: Option<(u64, Vec<usize>)>,
     /// The checkpoint that was saved since the last step and holds exactly the weights that stand, if there is one.
@@ -49,14 +56,16 @@ impl<'a, B: AutodiffBackend, T: Task<B>> Session<'a, B, T> {
         observer: &'a mut dyn Observer,
         stop: &'a StopFlag,
     ) -> Self {
-        let measured = run.description.measured.len();
         // Whoever resumes may keep new checkpoints apart from the one that it goes on from.
         let is_there = |name: &String| store.list().is_ok_and(|list| list.iter().any(|(there, _)| there == name));
         let saved = run.resumed_from.take().filter(is_there);
         Self {
-            current: Current::new(measured),
+            current: Current::new(&run.description),
             unchecked: None,
             clock: StepClock::default(),
+            running: StepClock::default(),
+            can_try_again: false,
+            failure_is_told: false,
             order: None,
             saved,
             guard_lost: None,
@@ -76,18 +85,30 @@ impl<'a, B: AutodiffBackend, T: Task<B>> Session<'a, B, T> {
     pub(crate) fn run(mut self) -> RunReport {
         let progress = self.run.current_progress();
         self.observer.observe(&RunEvent::Started {
-            device: &self.run.device_name,
+            device: &self.run.device_kind.to_string(),
             parameters: self.run.parameters.elements(),
             progress,
         });
-        let (ending, error) = match self.train() {
+        let trained = guarded(|| self.train());
+        let trained = trained.unwrap_or_else(|panicked| {
+            let step = self.run.state.step;
+            Err(panicked.in_place(step, || format!("after {step} steps")))
+        });
+        let (ending, error) = match trained {
             Ok(ending) => (ending, None),
             Err(error) => self.fail(error),
         };
         let outcome = self.fire(Hook::TrainEnd, &ending.words(), Shown::Nothing);
         if outcome.controls.restore.is_some() {
             // The run leaves other weights than those that were evaluated last.
-            self.run.state.evaluation = self.measure().into_iter().collect();
+            match guarded(|| self.measure()) {
+                Ok(values) => self.run.state.evaluation = values.into_iter().collect(),
+                Err(Panicked { message, .. }) => {
+                    let progress = self.run.current_progress();
+                    self.run.state.evaluation.clear();
+                    self.observer.observe(&RunEvent::EvaluationFailed { progress, error: &message });
+                }
+            }
         }
         self.close(ending, error)
     }
@@ -145,8 +166,11 @@ impl<'a, B: AutodiffBackend, T: Task<B>> Session<'a, B, T> {
 
     /// What callbacks asked for at a hook that no step follows at once, such as `epoch-end`.
     fn between_steps(&mut self) -> Result<(), TrainError> {
+        if self.run.state.pending.log {
+            self.log()?;
+        }
         if self.run.state.pending.evaluate {
-            self.evaluate();
+            self.evaluate()?;
         }
         if !self.run.state.pending.save.is_empty() {
             self.save(None)?;
@@ -179,7 +203,7 @@ impl<'a, B: AutodiffBackend, T: Task<B>> Session<'a, B, T> {
         let evaluate = ending.is_final() && state.step > 0 && state.evaluated_at != Some(state.step);
         let before = self.snapshot(ResumePoint::Boundary);
         if evaluate {
-            self.evaluate();
+            self.evaluate()?;
         }
         if self.saved.is_none() || !self.run.state.pending.save.is_empty() {
             self.save(Some(before))?;
@@ -190,8 +214,21 @@ impl<'a, B: AutodiffBackend, T: Task<B>> Session<'a, B, T> {
     /// Says that the loop failed, to callbacks and in the ending.
     fn fail(&mut self, error: TrainError) -> (Ending, Option<TrainError>) {
         let words = chain_of(&error);
-        self.fire(Hook::Failure, &words, Shown::Nothing);
+        if !self.failure_is_told {
+            self.fire(Hook::Failure, &format!("{}: {words}", error.kind()), Shown::Nothing);
+        }
         (Ending::Failed { error: words }, Some(error))
+    }
+
+    /// Tells callbacks of a failure after which the step can be tried again; says whether one of them turned a knob.
+    pub(crate) fn made_smaller(&mut self, error: &TrainError) -> bool {
+        let before: Vec<f64> = self.run.knobs.iter().map(|(_, knob)| knob.value).collect();
+        self.can_try_again = true;
+        self.fire(Hook::Failure, &format!("{}: {}", error.kind(), chain_of(error)), Shown::Nothing);
+        self.can_try_again = false;
+        let is_changed = self.run.knobs.iter().zip(before).any(|((_, knob), before)| knob.value != before);
+        self.failure_is_told = !is_changed;
+        is_changed
     }
 
     fn close(mut self, ending: Ending, error: Option<TrainError>) -> RunReport {
@@ -201,8 +238,12 @@ impl<'a, B: AutodiffBackend, T: Task<B>> Session<'a, B, T> {
         let evaluation = &self.run.state.evaluation;
         self.observer.observe(&RunEvent::Ended { progress, ending: &ending, evaluation, callbacks: &callbacks });
         let run = self.run;
+        let artifacts = || run.task.artifacts(&burn::module::AutodiffModule::valid(run.model()), &run.device);
         let artifacts = match &error {
-            None => run.task.artifacts(&burn::module::AutodiffModule::valid(run.model()), &run.device),
+            None => guarded(artifacts).unwrap_or_else(|Panicked { message, .. }| {
+                let text = format!("The task failed to show its model: {message}");
+                vec![Artifact::Text { name: "model".into(), text }]
+            }),
             Some(_) => Vec::new(),
         };
         let (samples, tokens) = self.seen_before;
@@ -233,21 +274,21 @@ impl<'a, B: AutodiffBackend, T: Task<B>> Session<'a, B, T> {
             progress: self.run.current_progress(),
             detail: detail.to_owned(),
         };
-        let run = &*self.run;
-        let gradients = match shown {
-            Shown::Gradients(gradients) => Some((run.model(), gradients)),
-            Shown::Nothing => None,
-        };
+        let run = &mut *self.run;
         let mut meter = Meter::<'_, B, T> {
-            sources: &run.sources,
+            sources: &mut run.sources,
             current: &mut self.current,
-            gradients,
+            model: run.model.as_ref(),
+            shown,
             parameters: &run.parameters,
             state: &run.state,
             knobs: &run.knobs,
             clock: self.clock,
+            device: &run.device_kind,
         };
+        let started = Instant::now();
         let outcome = self.callbacks.handle(&moment, &mut meter, &run.knobs);
+        self.running.add(Part::Callbacks, started.elapsed().as_secs_f64());
         if outcome.is_quiet() {
             return outcome;
         }

@@ -35,14 +35,15 @@ pub struct Travelled {
 }
 
 impl Span {
-    /// How many times the whole span fits into what was travelled.
+    /// How many times the whole span fits into what was travelled: an empty one more often than can be counted.
     pub fn passed(&self, travelled: &Travelled) -> u64 {
-        match self {
-            Self::Steps(n) => travelled.steps / n,
-            Self::Epochs(n) => travelled.epochs / n,
-            Self::Samples(n) => travelled.samples / n,
-            Self::Time(time) => (travelled.time.as_nanos() / time.as_nanos()) as u64,
-        }
+        let fits = match self {
+            Self::Steps(n) => travelled.steps.checked_div(*n),
+            Self::Epochs(n) => travelled.epochs.checked_div(*n),
+            Self::Samples(n) => travelled.samples.checked_div(*n),
+            Self::Time(time) => travelled.time.as_nanos().checked_div(time.as_nanos()).map(|times| times as u64),
+        };
+        fits.unwrap_or(u64::MAX)
     }
 
     /// Whether a multiple of the span lies between two points, the later one included.

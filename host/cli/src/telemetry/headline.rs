@@ -158,6 +158,7 @@ fn plain(event: &RunEvent<'_>) -> Option<String> {
         RunEvent::SaveFailed { progress, error } => {
             format!("{} · save failed, older checkpoints are as they were: {}", at(progress.step), words::short(error))
         }
+        RunEvent::EvaluationFailed { progress, error } => format!("{} · {}", at(progress.step), words::short(error)),
         RunEvent::Restored { progress, tag, step } => {
             format!("{} · weights and optimizer put back to {} (`{}`)", at(progress.step), at(*step), words::short(tag))
         }

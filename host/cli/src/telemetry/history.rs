@@ -174,10 +174,17 @@ impl History {
             }
             RunEvent::Reported { .. }
             | RunEvent::EvaluationStarted { .. }
+            | RunEvent::EvaluationFailed { .. }
             | RunEvent::SaveFailed { .. }
             | RunEvent::Restored { .. } => {}
         }
-        let tells = matches!(event, RunEvent::Decided { .. } | RunEvent::SaveFailed { .. } | RunEvent::Restored { .. });
+        let tells = matches!(
+            event,
+            RunEvent::Decided { .. }
+                | RunEvent::EvaluationFailed { .. }
+                | RunEvent::SaveFailed { .. }
+                | RunEvent::Restored { .. }
+        );
         if let Some(line) = headline.filter(|_| tells) {
             self.tell(line);
         }

@@ -105,6 +105,7 @@ enum Happened<'a> {
     Decided(Decided<'a>),
     CallbackFailed(FailedLine<'a>),
     Saved { step: u64, checkpoint: &'a str, tags: &'a [String] },
+    EvaluationFailed { step: u64, error: &'a str },
     SaveFailed { step: u64, error: &'a str },
     Restored { step: u64, tag: &'a str, from_step: u64 },
     Ended(Ended<'a>),
@@ -180,6 +181,7 @@ fn happened<'a>(event: &'a RunEvent<'a>) -> Option<Happened<'a>> {
             Happened::CallbackFailed(FailedLine::new(progress.step, *hook, failure))
         }
         RunEvent::Saved { progress, checkpoint, tags, .. } => Happened::Saved { step: progress.step, checkpoint, tags },
+        RunEvent::EvaluationFailed { progress, error } => Happened::EvaluationFailed { step: progress.step, error },
         RunEvent::SaveFailed { progress, error } => Happened::SaveFailed { step: progress.step, error },
         RunEvent::Restored { progress, tag, step } => Happened::Restored { step: progress.step, tag, from_step: *step },
         RunEvent::Ended { progress, ending, .. } => Happened::Ended(ended(progress, ending)),

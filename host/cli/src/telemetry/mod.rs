@@ -251,6 +251,7 @@ fn progress_of<'a>(event: &'a RunEvent<'_>) -> &'a Progress {
         | RunEvent::Decided { progress, .. }
         | RunEvent::CallbackFailed { progress, .. }
         | RunEvent::Saved { progress, .. }
+        | RunEvent::EvaluationFailed { progress, .. }
         | RunEvent::SaveFailed { progress, .. }
         | RunEvent::Restored { progress, .. }
         | RunEvent::Ended { progress, .. } => progress,

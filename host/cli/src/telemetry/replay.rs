@@ -64,6 +64,7 @@ fn timeline(line: &Value, tell: &mut dyn FnMut(u64, What<'_>)) -> Option<()> {
             let tags: Vec<String> = field(line, "tags")?;
             run(RunEvent::Saved { progress, checkpoint: text(line, "checkpoint")?, tags: &tags, seconds: 0.0 });
         }
+        "evaluation-failed" => run(RunEvent::EvaluationFailed { progress, error: text(line, "error")? }),
         "save-failed" => run(RunEvent::SaveFailed { progress, error: text(line, "error")? }),
         "restored" => {
             run(RunEvent::Restored { progress, tag: text(line, "tag")?, step: field(line, "from_step")? });

@@ -68,8 +68,9 @@ fn problem(plan: &Plan, error: &TrainError) -> Problems {
         TrainError::Groups(_) => at(Exit::Configuration, &["optimizer", "group"]),
         TrainError::Device(_) => at(Exit::Device, &["run", "device"]),
         TrainError::Checkpoint(_) => (Exit::Checkpoint, Problem::new(error.to_string())).into(),
-        TrainError::NonFiniteLoss { .. } | TrainError::AllSkipped { .. } => {
-            (Exit::RunFailed, Problem::new(error.to_string())).into()
-        }
+        TrainError::NonFiniteLoss { .. }
+        | TrainError::OutOfMemory { .. }
+        | TrainError::Panic { .. }
+        | TrainError::AllSkipped { .. } => (Exit::RunFailed, Problem::new(error.to_string())).into(),
     }
 }

@@ -10,9 +10,13 @@ use std::path::Path;
 
 use burn::{
     module::AutodiffModule,
-    tensor::{Tensor, backend::AutodiffBackend},
+    tensor::{
+        Int, Tensor,
+        activation::log_softmax,
+        backend::{AutodiffBackend, Backend},
+    },
 };
-use host_callback::{MeasurementSpec, Value};
+use host_callback::{Hook, Knob, KnobSpec, MeasurementSpec, Value};
 use schemars::Schema;
 
 pub use self::{
@@ -43,10 +47,35 @@ pub struct Description {
     pub has_tokens: bool,
     /// What [`Step`] offers besides the loss, in the order of [`Step::measured`].
     pub measured: Vec<MeasurementSpec>,
+    /// Lists of numbers that [`Step`] offers, in the order of [`Step::vectors`].
+    pub vectors: Vec<MeasurementSpec>,
     /// What follows from the mean loss alone, such as the perplexity.
     pub derived: Vec<Derived>,
     /// What an evaluation gives, by full name (`eval/loss`).
     pub evaluated: Vec<MeasurementSpec>,
+    /// What can be turned in [`Task::step`], with the values at first.
+    pub knobs: Vec<Knob>,
+}
+
+/// A knob of a task's own for a fraction, such as a dropout: at least 0 and below 1, from the next step on.
+pub(crate) fn fraction(name: &str, meaning: &str, value: f64) -> Knob {
+    /// The largest number below 1 that a 32-bit float holds.
+    const BELOW_ONE: f64 = 0.999_999_94;
+    let spec = KnobSpec {
+        name: name.into(),
+        unit: "1".into(),
+        min: 0.0,
+        max: BELOW_ONE,
+        whole: false,
+        effective: Hook::StepBegin,
+        meaning: meaning.into(),
+    };
+    Knob { spec, value }
+}
+
+/// Cross entropy of each row of logits `[n, classes]` against its right class `[n]`, in nats.
+pub(crate) fn losses<B: Backend>(logits: Tensor<B, 2>, targets: Tensor<B, 1, Int>) -> Tensor<B, 1> {
+    log_softmax(logits, 1).gather(1, targets.unsqueeze_dim::<2>(1)).squeeze_dim::<1>(1).neg()
 }
 
 /// A measurement that is a function of the loss.
@@ -70,7 +99,23 @@ pub struct Step<B: AutodiffBackend> {
     pub loss: Tensor<B, 1>,
     /// Means over the batch for [`Description::measured`], computed only when somebody reads one.
     pub measured: Vec<Box<dyn FnOnce() -> f64>>,
+    /// Numbers for [`Description::vectors`], computed only when somebody reads them. Those of micro-batches are put one
+    /// behind the other, and cut at [`MAX_VECTOR`].
+    pub vectors: Vec<Box<dyn FnOnce() -> Vec<f32>>>,
 }
+
+/// What is asked of a forward pass.
+#[derive(Clone, Copy, Debug)]
+pub struct Asked<'a> {
+    /// The values of [`Description::knobs`], in their order.
+    pub knobs: &'a [f64],
+    /// Whether somebody may read one of [`Description::vectors`]. Without it [`Step::vectors`] can stay empty, and
+    /// nothing has to be kept for them.
+    pub vectors: bool,
+}
+
+/// The most numbers of one list that callbacks are shown.
+pub const MAX_VECTOR: usize = 4096;
 
 /// Something that can be trained.
 pub trait Task<B: AutodiffBackend> {
@@ -94,7 +139,9 @@ pub trait Task<B: AutodiffBackend> {
     fn batch(&self, epoch: u64, samples: &[usize], device: &B::Device) -> (Self::Batch, Size);
 
     /// The forward pass of a batch.
-    fn step(&self, model: &Self::Model, batch: Self::Batch) -> Step<B>;
+    ///
+    /// It may panic when memory runs out: the step is then tried again with what callbacks make of it.
+    fn step(&self, model: &Self::Model, batch: Self::Batch, asked: Asked<'_>) -> Step<B>;
 
     /// Evaluates on the validation data; names as in [`Description::evaluated`].
     fn evaluate(

@@ -38,9 +38,10 @@ fn b10_a_loss_that_is_not_finite_fails_the_run_and_leaves_its_checkpoints() {
     assert!(matches!(part.report.error, Some(TrainError::NonFiniteLoss { step: 3, loss }) if loss.is_nan()));
     assert!(part.hooks().ends_with(&["gradients@3", "failure@3", "train-end@3"].map(String::from)));
     let [.., failure, end] = &part.seen()[..] else { panic!("two events") };
-    assert!(failure.detail.starts_with("the loss of step 3 is NaN"), "{}", failure.detail);
-    assert_eq!(end.detail, format!("failed: {}", failure.detail));
-    assert_eq!(part.report.ending, Ending::Failed { error: failure.detail.clone() });
+    let error = failure.detail.strip_prefix("non-finite-loss: ").unwrap();
+    assert!(error.starts_with("the loss of step 3 is NaN"), "{error}");
+    assert_eq!(end.detail, format!("failed: {error}"));
+    assert_eq!(part.report.ending, Ending::Failed { error: error.into() });
     assert!(finite(&part.weights), "the update was not made");
     assert_eq!(newest(&part).step(), 3);
     // What caused it is gone: the run goes on as if nothing had been.

@@ -59,3 +59,54 @@ fn a_device_is_not_waited_for_unless_somebody_reads() {
     let reader = Script::silent("reader").listens(&[Hook::Gradients], 2, &["loss"]);
     assert_eq!(losses(reader), [false, true, false, true]);
 }
+
+#[test]
+fn a_list_of_numbers_is_computed_when_somebody_reads_it() {
+    let read = |hooks: &[Hook], every| Script::silent("reader").listens(hooks, every, &["errors"]);
+    for (what, script, expected) in [
+        ("nobody reads", Script::silent("blind").reads(&["loss"]), 0),
+        ("every fourth step", read(&[Hook::StepEnd], 4), 4),
+        ("two hooks of one step", read(&[Hook::Gradients, Hook::StepEnd], 1), 16),
+        ("before there is one", read(&[Hook::StepBegin, Hook::EvaluateEnd], 1), 0),
+    ] {
+        let part = Rig::new(4).run([script]).completed();
+        assert_eq!(part.probe.vectors.get(), expected, "{what}: two micro-batches a step");
+        let lists: Vec<Vec<f32>> =
+            part.seen().iter().filter_map(|seen| seen.vector("errors").map(<[f32]>::to_vec)).collect();
+        assert!(lists.iter().all(|list| list.len() == 4), "{what}: one number for each of the step's samples");
+        assert_eq!(lists.is_empty(), expected == 0, "{what}");
+    }
+}
+
+#[test]
+fn numbers_over_parameters_are_known_where_they_are_read() {
+    let names = ["gradient-norm/bias", "gradient-max", "parameter-norm/*", "update-norm", "update-ratio/weight"];
+    let script = Script::silent("reader").listens(&[Hook::StepBegin, Hook::Gradients, Hook::StepEnd], 2, &names);
+    let part = Rig::new(4).run([script]).completed();
+    let known = |seen: &crate::script::Seen| names.map(|name| seen.value(name).is_some());
+    for seen in part.seen() {
+        let expected = match seen.hook {
+            Hook::StepBegin => [false, false, true, false, false],
+            Hook::Gradients => [true, true, true, false, false],
+            _ => [true, true, true, true, true],
+        };
+        assert_eq!(known(&seen), expected, "{}", seen.hook);
+    }
+    // Adam's first updates have the size of the rates: 0.125 for two biases, 0.0625 for four weights.
+    let first = Script::silent("first").listens(&[Hook::StepEnd], 1, &["update-norm/biases", "update-max/weight"]);
+    let part = Rig::new(1).run([first]).completed();
+    let seen = &part.seen()[0];
+    assert!((seen.value("update-norm/biases").unwrap() - 0.125 * 2.0_f64.sqrt()).abs() < 1e-6);
+    assert!((seen.value("update-max/weight").unwrap() - 0.0625).abs() < 1e-6);
+}
+
+#[test]
+fn an_update_that_was_dropped_has_no_size() {
+    let script = Script::new("skips", |seen, _| match seen.hook {
+        Hook::Gradients => vec![host_callback::Decision::Skip("a test".into())],
+        _ => Vec::new(),
+    });
+    let part = Rig::new(1).run([script.reads(&["update-norm", "parameter-norm"])]).completed();
+    let ends: Vec<_> = part.seen().into_iter().filter(|seen| seen.hook == Hook::StepEnd).collect();
+    assert!(ends.iter().all(|seen| seen.value("update-norm").is_none() && seen.value("parameter-norm").is_some()));
+}

@@ -6,6 +6,8 @@
 //! - `order`: which hook comes when, and what is known at it.
 //! - `requests`: what callbacks ask for, and what the loop makes of it.
 //! - `failures`: losses that are not finite, disks that are full, guards that are lost.
+//! - `memory`: what runs out of memory, and other panics of a task.
+//! - `knobs`: what each knob does, and from when on.
 //! - `checkpoints`: when they are whole, which are kept, which are refused.
 //! - `resume`: a run in parts is the run in one piece.
 //! - `laziness`: nothing is computed that nobody reads.
@@ -15,7 +17,9 @@
 
 mod checkpoints;
 mod failures;
+mod knobs;
 mod laziness;
+mod memory;
 mod numerics;
 mod order;
 mod requests;

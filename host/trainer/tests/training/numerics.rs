@@ -39,6 +39,8 @@ fn regression(problem: &Value) -> Regression {
         weight: rows(&problem["W0"]),
         bias: row(&problem["b0"]),
         poison: None,
+        fits: usize::MAX,
+        evaluation_panics: Default::default(),
         probe: Default::default(),
     }
 }

@@ -12,7 +12,7 @@ use burn::backend::{Autodiff, Flex, flex::FlexDevice};
 use host_callback::{Chain, Hook, SavedState};
 use host_trainer::{
     AnyRun, Checkpoint, Ending, GroupSettings, Observer, OptimizerRule, Run, RunEvent, RunReport, Settings, Span,
-    StopFlag, Store, TrainError,
+    StopFlag, Store, TrainError, device::DeviceKind,
 };
 use serde_json::Value;
 use tempfile::TempDir;
@@ -108,7 +108,9 @@ impl Rig {
     }
 
     fn open_task(&self, task: Regression, checkpoint: Option<&Checkpoint>) -> Result<TinyRun, TrainError> {
-        Run::new(task, self.settings.clone(), FlexDevice, "cpu", self.reads_are_free, checkpoint)
+        // On another device than the CPU, reading waits.
+        let kind = if self.reads_are_free { DeviceKind::Cpu } else { DeviceKind::Other("late".into()) };
+        Run::new(task, self.settings.clone(), FlexDevice, &kind, checkpoint)
     }
 
     fn part(&self, earlier: Option<(&Part, &str)>, scripts: Vec<Script>) -> Result<Part, TrainError> {

@@ -19,6 +19,8 @@ pub(crate) struct Seen {
     pub(crate) detail: String,
     /// Scalars by name, as Rust writes them for reading back.
     values: BTreeMap<String, String>,
+    /// Lists of numbers by name.
+    vectors: BTreeMap<String, Vec<f32>>,
 }
 
 impl Seen {
@@ -30,6 +32,7 @@ impl Seen {
             progress: event.moment.progress,
             detail: event.moment.detail.clone(),
             values: event.scalars.iter().map(value).collect(),
+            vectors: event.vectors.iter().map(|(key, values)| (catalog.name(*key).unwrap(), values.clone())).collect(),
         }
     }
 
@@ -40,6 +43,11 @@ impl Seen {
     /// A measurement that the callback reads, where it is known.
     pub(crate) fn value(&self, name: &str) -> Option<f64> {
         self.values.get(name).map(|value| value.parse().unwrap())
+    }
+
+    /// A list of numbers that the callback reads, where it is known.
+    pub(crate) fn vector(&self, name: &str) -> Option<&[f32]> {
+        self.vectors.get(name).map(Vec::as_slice)
     }
 
     /// Whether it is this hook after so many finished steps.

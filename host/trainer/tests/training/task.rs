@@ -14,8 +14,8 @@ use burn::{
         backend::{AutodiffBackend, Backend},
     },
 };
-use host_callback::{MeasurementSpec, Value};
-use host_trainer::task::{Derived, Description, Size, Step, Task};
+use host_callback::{Hook, Knob, KnobSpec, MeasurementSpec, Value};
+use host_trainer::task::{Asked, Derived, Description, Size, Step, Task};
 
 /// Numbers in rows of equal length.
 pub(crate) type Rows = Vec<Vec<f32>>;
@@ -48,6 +48,10 @@ pub(crate) struct Probe {
     pub(crate) evaluated: RefCell<Vec<Vec<f32>>>,
     /// How often a batch's `absolute-error` was computed.
     pub(crate) measured: Cell<usize>,
+    /// How often a batch's `errors` were computed.
+    pub(crate) vectors: Cell<usize>,
+    /// The task's knob in each forward pass.
+    pub(crate) weights: RefCell<Vec<f64>>,
 }
 
 impl Probe {
@@ -69,6 +73,10 @@ pub(crate) struct Regression {
     pub(crate) bias: Vec<f32>,
     /// An epoch and a sample: where they meet, the loss is not a number.
     pub(crate) poison: Option<(u64, usize)>,
+    /// The most samples of a forward pass for which there is memory.
+    pub(crate) fits: usize,
+    /// What the task panics with when the next evaluations begin, one after the other.
+    pub(crate) evaluation_panics: Rc<RefCell<Vec<&'static str>>>,
     pub(crate) probe: Rc<Probe>,
 }
 
@@ -94,6 +102,8 @@ impl Regression {
             weight: vec![vec![0.5, -0.25], vec![0.125, 1.0]],
             bias: vec![0.25, -0.5],
             poison: None,
+            fits: usize::MAX,
+            evaluation_panics: Rc::default(),
             probe: Rc::default(),
         }
     }
@@ -134,8 +144,21 @@ impl<B: AutodiffBackend> Task<B> for Regression {
             model: "linear".into(),
             has_tokens: true,
             measured: vec![spec("absolute-error", "1", "mean absolute error of the batch")],
+            vectors: vec![spec("errors", "1", "squared error of each sample")],
             derived: vec![Derived { spec: spec("root", "1", "root of the loss"), of_loss: f64::sqrt }],
             evaluated: vec![spec("eval/loss", "1", "mean squared error of all samples")],
+            knobs: vec![Knob {
+                spec: KnobSpec {
+                    name: "error-weight".into(),
+                    unit: "1".into(),
+                    min: 0.0,
+                    max: 10.0,
+                    whole: false,
+                    effective: Hook::StepBegin,
+                    meaning: "the loss is multiplied by it".into(),
+                },
+                value: 1.0,
+            }],
         }
     }
 
@@ -159,18 +182,34 @@ impl<B: AutodiffBackend> Task<B> for Regression {
         (Samples { poisoned, ..self.gather(samples, device) }, size)
     }
 
-    fn step(&self, model: &Linear<B>, batch: Samples<B>) -> Step<B> {
+    fn step(&self, model: &Linear<B>, batch: Samples<B>, asked: Asked<'_>) -> Step<B> {
+        let samples = batch.inputs.dims()[0];
+        assert!(samples <= self.fits, "out of memory: {samples} samples do not fit");
+        self.probe.weights.borrow_mut().push(asked.knobs[0]);
         let loss = mean(model, &batch, Tensor::square);
+        let loss = if asked.knobs[0] == 1.0 { loss } else { loss.mul_scalar(asked.knobs[0]) };
         let loss = if batch.poisoned { loss.mul_scalar(f64::NAN) } else { loss };
         let (error, probe) = (mean(model, &batch, Tensor::abs).inner(), Rc::clone(&self.probe));
         let measured = move || {
             probe.measured.set(probe.measured.get() + 1);
             number(error)
         };
-        Step { loss, measured: vec![Box::new(measured)] }
+        let mut vectors: Vec<Box<dyn FnOnce() -> Vec<f32>>> = Vec::new();
+        if asked.vectors {
+            let errors = (model.forward(batch.inputs) - batch.targets).square().sum_dim(1).inner();
+            let probe = Rc::clone(&self.probe);
+            vectors.push(Box::new(move || {
+                probe.vectors.set(probe.vectors.get() + 1);
+                errors.into_data().iter::<f32>().collect()
+            }));
+        }
+        Step { loss, measured: vec![Box::new(measured)], vectors }
     }
 
     fn evaluate(&self, model: &Linear<B::InnerBackend>, device: &B::Device) -> Vec<(String, Value)> {
+        if let Some(words) = self.evaluation_panics.borrow_mut().pop() {
+            panic!("{words}");
+        }
         self.probe.evaluated.borrow_mut().push(model.flat());
         let all: Vec<usize> = (0..self.inputs.len()).collect();
         let loss = number(mean(model, &self.gather(&all, device), Tensor::square));

@@ -20,7 +20,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use self::{data::Table, model::Classifier, scores::Confusion};
-use super::{Description, Size, Step, Task};
+use super::{Asked, Description, Size, Step, Task, fraction};
 use crate::{Artifact, TrainError};
 
 /// `[task]` for `kind = "classification"`.
@@ -159,7 +159,7 @@ impl Classification {
         let rows = self.table.validation();
         for rows in rows.chunks(EVALUATION_BATCH) {
             let samples = self.samples::<B>(rows, device);
-            let logits = model.forward(samples.features);
+            let logits = model.forward(samples.features, 0.0);
             let mean = CrossEntropyLossConfig::new().init(device).forward(logits.clone(), samples.labels.clone());
             loss += mean.into_scalar_f64() * rows.len() as f64;
             let guesses = logits.argmax(1).into_data().iter::<i64>().collect::<Vec<_>>();
@@ -192,12 +192,30 @@ impl<B: AutodiffBackend> Task<B> for Classification {
             model: model::words(&self.settings, self.table.features(), self.table.classes().len()),
             has_tokens: false,
             measured: vec![spec("accuracy", "1", "part of the batch's samples that are classified right")],
+            vectors: vec![spec(
+                "sample-losses",
+                "nats",
+                "cross entropy of each of the step's samples, without smoothing",
+            )],
             derived: Vec::new(),
             evaluated: vec![
                 spec("eval/loss", "nats", "mean cross entropy of the validation samples"),
                 spec("eval/accuracy", "1", "part of the validation samples that are classified right"),
                 spec("eval/macro-f1", "1", "mean of the classes' F1 scores on the validation samples"),
+                spec(
+                    "eval/class-accuracy",
+                    "1",
+                    "for each class, part of its validation samples that are classified right",
+                ),
                 spec("eval/confusion", "samples", "validation samples by true and guessed class, row after row"),
+            ],
+            knobs: vec![
+                fraction("dropout", "part of the activations that is dropped", self.settings.dropout),
+                fraction(
+                    "label-smoothing",
+                    "weight of the uniform distribution in the target",
+                    self.settings.label_smoothing,
+                ),
             ],
         }
     }
@@ -217,19 +235,25 @@ impl<B: AutodiffBackend> Task<B> for Classification {
         (Self::samples::<B>(self, &rows, device), Size { samples: count, tokens: 0, targets: count })
     }
 
-    fn step(&self, model: &Classifier<B>, batch: Samples<B>) -> Step<B> {
-        let logits = model.forward(batch.features);
-        let smoothing = Some(self.settings.label_smoothing as f32).filter(|smoothing| *smoothing > 0.0);
+    fn step(&self, model: &Classifier<B>, batch: Samples<B>, asked: Asked<'_>) -> Step<B> {
+        let &[dropout, smoothing] = asked.knobs else { unreachable!("the description has two knobs") };
+        let logits = model.forward(batch.features, dropout);
+        let smoothing = Some(smoothing as f32).filter(|smoothing| *smoothing > 0.0);
         let device = logits.device();
         let criterion = CrossEntropyLossConfig::new().with_smoothing(smoothing).init(&device);
         let loss = criterion.forward(logits.clone(), batch.labels.clone());
         let (logits, labels) = (logits.inner(), batch.labels.inner());
+        let mut vectors: Vec<Box<dyn FnOnce() -> Vec<f32>>> = Vec::new();
+        if asked.vectors {
+            let (logits, labels) = (logits.clone(), labels.clone());
+            vectors.push(Box::new(move || super::losses(logits, labels).into_data().iter::<f32>().collect()));
+        }
         let accuracy = move || {
             let count = labels.dims()[0] as f64;
             let right = logits.argmax(1).squeeze_dim::<1>(1).equal(labels).int().sum();
             right.into_data().iter::<i64>().sum::<i64>() as f64 / count
         };
-        Step { loss, measured: vec![Box::new(accuracy)] }
+        Step { loss, measured: vec![Box::new(accuracy)], vectors }
     }
 
     fn evaluate(&self, model: &Classifier<B::InnerBackend>, device: &B::Device) -> Vec<(String, Value)> {
@@ -238,6 +262,7 @@ impl<B: AutodiffBackend> Task<B> for Classification {
             ("eval/loss".into(), loss.into()),
             ("eval/accuracy".into(), confusion.accuracy().into()),
             ("eval/macro-f1".into(), confusion.macro_f1().into()),
+            ("eval/class-accuracy".into(), Value::Vector(confusion.class_accuracy())),
             ("eval/confusion".into(), Value::Vector(confusion.flat())),
         ]
     }

@@ -5,7 +5,7 @@
 use burn::{
     module::Module,
     nn::{
-        Dropout, DropoutConfig, Linear, LinearConfig, PaddingConfig2d,
+        Dropout, Linear, LinearConfig, PaddingConfig2d,
         conv::{Conv2d, Conv2dConfig},
         pool::{MaxPool2d, MaxPool2dConfig},
     },
@@ -21,7 +21,6 @@ pub struct Classifier<B: Backend> {
     convolutions: Vec<Conv2d<B>>,
     layers: Vec<Linear<B>>,
     pool: MaxPool2d,
-    dropout: Dropout,
     image: [usize; 3],
 }
 
@@ -47,20 +46,20 @@ impl<B: Backend> Classifier<B> {
             convolutions,
             layers: widths.windows(2).map(|pair| LinearConfig::new(pair[0], pair[1]).init(device)).collect(),
             pool: MaxPool2dConfig::new([2, 2]).with_strides([2, 2]).init(),
-            dropout: DropoutConfig::new(settings.dropout).init(),
             image,
         }
     }
 
-    /// Logits `[batch, classes]` of rows `[batch, features]`.
-    pub(super) fn forward(&self, rows: Tensor<B, 2>) -> Tensor<B, 2> {
+    /// Logits `[batch, classes]` of rows `[batch, features]`; in training, a part `dropout` of the activations before
+    /// the last layer is dropped.
+    pub(super) fn forward(&self, rows: Tensor<B, 2>, dropout: f64) -> Tensor<B, 2> {
         let mut x = if self.convolutions.is_empty() { rows } else { self.convolve(rows) };
         for (at, layer) in self.layers.iter().enumerate() {
             if at > 0 {
                 x = relu(x);
             }
             if at + 1 == self.layers.len() {
-                x = self.dropout.forward(x);
+                x = Dropout { prob: dropout }.forward(x);
             }
             x = layer.forward(x);
         }

@@ -39,6 +39,12 @@ impl Confusion {
         (0..self.classes).map(f1).sum::<f64>() / self.classes as f64
     }
 
+    /// For each class, part of its samples that were guessed right; NaN for a class without samples.
+    pub(super) fn class_accuracy(&self) -> Vec<f32> {
+        let truths = |class: usize| (0..self.classes).map(|guess| self.at(class, guess)).sum::<f64>();
+        (0..self.classes).map(|class| (self.at(class, class) / truths(class)) as f32).collect()
+    }
+
     /// The matrix row after row.
     pub(super) fn flat(&self) -> Vec<f32> {
         self.counts.iter().map(|&count| count as f32).collect()
@@ -73,6 +79,10 @@ mod tests {
             let near = |ours: f64, theirs: &serde_json::Value| (ours - theirs.as_f64().unwrap()).abs() < 1e-9;
             assert!(near(confusion.accuracy(), &case["accuracy"]), "{id}");
             assert!(near(confusion.macro_f1(), &case["macro"]["f1"]), "{id}");
+            let right = |(class, row): (usize, &Vec<u64>)| row[class] as f32 / row.iter().sum::<u64>() as f32;
+            let expected: Vec<f32> = counts.iter().enumerate().map(right).collect();
+            let bits = |values: &[f32]| values.iter().map(|value| value.to_bits()).collect::<Vec<_>>();
+            assert_eq!(bits(&confusion.class_accuracy()), bits(&expected), "{id}");
         }
     }
 }

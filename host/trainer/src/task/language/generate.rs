@@ -23,7 +23,7 @@ pub(super) fn sample<B: Backend>(
         let last = context.len() - 1;
         let inputs: Vec<i32> = context.iter().map(|&token| i32::from(token)).collect();
         let inputs = Tensor::<B, 2, Int>::from_data(TensorData::new(inputs, [1, last + 1]), device);
-        let logits = model.forward(inputs).narrow(0, last, 1);
+        let logits = model.forward(inputs, 0.0).narrow(0, last, 1);
         let logits: Vec<f64> = logits.into_data().iter::<f64>().collect();
         tokens.push(draw(&logits, settings.temperature, random.random::<f64>()));
     }

@@ -17,7 +17,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use self::{model::Transformer, text::Text};
-use super::{Derived, Description, Size, Step, Task};
+use super::{Asked, Derived, Description, Size, Step, Task, fraction};
 use crate::{Artifact, TrainError};
 
 /// `[task]` for `kind = "language-model"`.
@@ -160,7 +160,7 @@ impl LanguageModel {
         let mut loss = 0.0;
         for starts in starts.chunks((EVALUATION_TOKENS / context).max(1)) {
             let windows = self.windows::<B>(tokens, starts, device);
-            let mean = model::cross_entropy(model.forward(windows.inputs), windows.targets);
+            let mean = model::cross_entropy(model.forward(windows.inputs, 0.0), windows.targets, 0.0);
             loss += crate::scalar(mean) * starts.len() as f64;
         }
         loss / starts.len() as f64
@@ -178,6 +178,7 @@ impl<B: AutodiffBackend> Task<B> for LanguageModel {
             model: model::words(&self.settings, self.text.vocabulary()),
             has_tokens: true,
             measured: Vec::new(),
+            vectors: vec![spec("sample-losses", "nats", "mean cross entropy a token of each of the step's windows")],
             derived: vec![Derived {
                 spec: spec("perplexity", "1", "exponential of the loss: between how many tokens the model wavers"),
                 of_loss: f64::exp,
@@ -185,6 +186,10 @@ impl<B: AutodiffBackend> Task<B> for LanguageModel {
             evaluated: vec![
                 spec("eval/loss", "nats", "mean cross entropy a token over the whole validation part"),
                 spec("eval/perplexity", "1", "exponential of eval/loss"),
+            ],
+            knobs: vec![
+                fraction("dropout", "part of the activations that is dropped", self.settings.dropout),
+                fraction("label-smoothing", "weight of the uniform distribution in the target", 0.0),
             ],
         }
     }
@@ -208,8 +213,19 @@ impl<B: AutodiffBackend> Task<B> for LanguageModel {
         (self.windows::<B>(self.text.training(), &starts, device), size)
     }
 
-    fn step(&self, model: &Transformer<B>, batch: Windows<B>) -> Step<B> {
-        Step { loss: model::cross_entropy(model.forward(batch.inputs), batch.targets), measured: Vec::new() }
+    fn step(&self, model: &Transformer<B>, batch: Windows<B>, asked: Asked<'_>) -> Step<B> {
+        let &[dropout, smoothing] = asked.knobs else { unreachable!("the description has two knobs") };
+        let [windows, context] = batch.inputs.dims();
+        let logits = model.forward(batch.inputs, dropout);
+        let mut vectors: Vec<Box<dyn FnOnce() -> Vec<f32>>> = Vec::new();
+        if asked.vectors {
+            let (logits, targets) = (logits.clone().inner(), batch.targets.clone().inner());
+            vectors.push(Box::new(move || {
+                let losses = super::losses(logits, targets).reshape([windows, context]);
+                losses.mean_dim(1).into_data().iter::<f32>().collect()
+            }));
+        }
+        Step { loss: model::cross_entropy(logits, batch.targets, smoothing), measured: Vec::new(), vectors }
     }
 
     fn evaluate(&self, model: &Transformer<B::InnerBackend>, device: &B::Device) -> Vec<(String, Value)> {

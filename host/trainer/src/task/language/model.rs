@@ -6,8 +6,8 @@
 use burn::{
     module::{Module, Param},
     nn::{
-        Dropout, DropoutConfig, Embedding, EmbeddingConfig, Initializer, LayerNorm, LayerNormConfig, Linear,
-        LinearConfig, loss::CrossEntropyLossConfig,
+        Dropout, Embedding, EmbeddingConfig, Initializer, LayerNorm, LayerNormConfig, Linear, LinearConfig,
+        loss::CrossEntropyLossConfig,
     },
     tensor::{
         Bool, Int, Tensor,
@@ -30,7 +30,6 @@ pub struct Transformer<B: Backend> {
     norm: LayerNorm<B>,
     /// `None` where the head is the token embedding.
     head: Option<Linear<B>>,
-    dropout: Dropout,
     heads: usize,
 }
 
@@ -44,7 +43,6 @@ pub struct Block<B: Backend> {
     feed_forward_norm: LayerNorm<B>,
     feed_forward_in: Linear<B>,
     feed_forward_out: Linear<B>,
-    dropout: Dropout,
 }
 
 impl<B: Backend> Transformer<B> {
@@ -58,14 +56,13 @@ impl<B: Backend> Transformer<B> {
             blocks: (0..settings.layers).map(|_| Block::new(settings, device)).collect(),
             norm: norm(settings, device),
             head: (!settings.tied_head).then(|| linear(settings, width, vocabulary, DEVIATION, device)),
-            dropout: DropoutConfig::new(settings.dropout).init(),
             heads: settings.heads,
         }
     }
 
     /// Logits `[batch * context, vocabulary]` of tokens `[batch, context]`; the context may be shorter than
-    /// the model's.
-    pub(super) fn forward(&self, tokens: Tensor<B, 2, Int>) -> Tensor<B, 2> {
+    /// the model's. In training, a part `dropout` of the activations is dropped.
+    pub(super) fn forward(&self, tokens: Tensor<B, 2, Int>, dropout: f64) -> Tensor<B, 2> {
         let [batch, context] = tokens.dims();
         let device = tokens.device();
         let embedded = self.tokens.forward(tokens);
@@ -74,7 +71,8 @@ impl<B: Backend> Transformer<B> {
         let x = (embedded + positions).reshape([batch * context, width]);
         let mask = Tensor::<B, 2, Bool>::tril_mask([context, context], 0, &device);
         let shape = Shape { batch, context, heads: self.heads };
-        let x = self.blocks.iter().fold(self.dropout.forward(x), |x, block| block.forward(x, shape, &mask));
+        let dropout = Dropout { prob: dropout };
+        let x = self.blocks.iter().fold(dropout.forward(x), |x, block| block.forward(x, shape, &mask, &dropout));
         let x = self.norm.forward(x);
         match &self.head {
             Some(head) => head.forward(x),
@@ -102,15 +100,14 @@ impl<B: Backend> Block<B> {
             feed_forward_norm: norm(settings, device),
             feed_forward_in: linear(settings, width, 4 * width, DEVIATION, device),
             feed_forward_out: linear(settings, 4 * width, width, residual, device),
-            dropout: DropoutConfig::new(settings.dropout).init(),
         }
     }
 
-    fn forward(&self, x: Tensor<B, 2>, shape: Shape, mask: &Tensor<B, 2, Bool>) -> Tensor<B, 2> {
+    fn forward(&self, x: Tensor<B, 2>, shape: Shape, mask: &Tensor<B, 2, Bool>, dropout: &Dropout) -> Tensor<B, 2> {
         let attended = self.attend(self.attention_norm.forward(x.clone()), shape, mask);
-        let x = x + self.dropout.forward(attended);
+        let x = x + dropout.forward(attended);
         let hidden = gelu(self.feed_forward_in.forward(self.feed_forward_norm.forward(x.clone())));
-        x + self.dropout.forward(self.feed_forward_out.forward(hidden))
+        x + dropout.forward(self.feed_forward_out.forward(hidden))
     }
 
     /// Causal attention: softmax(q k^T / sqrt(d)) v over the tokens up to each one (Vaswani et al., 2017).
@@ -145,10 +142,16 @@ fn linear<B: Backend>(
     LinearConfig::new(inputs, outputs).with_bias(settings.bias).with_initializer(initializer).init(device)
 }
 
-/// Mean cross entropy of logits `[n, vocabulary]` against the right tokens `[n]`, in nats.
-pub(super) fn cross_entropy<B: Backend>(logits: Tensor<B, 2>, targets: Tensor<B, 1, Int>) -> Tensor<B, 1> {
+/// Mean cross entropy of logits `[n, vocabulary]` against the right tokens `[n]`, in nats. A part `smoothing` of the
+/// target is spread over all tokens.
+pub(super) fn cross_entropy<B: Backend>(
+    logits: Tensor<B, 2>,
+    targets: Tensor<B, 1, Int>,
+    smoothing: f64,
+) -> Tensor<B, 1> {
     let device = logits.device();
-    CrossEntropyLossConfig::new().init(&device).forward(logits, targets)
+    let smoothing = Some(smoothing as f32).filter(|smoothing| *smoothing > 0.0);
+    CrossEntropyLossConfig::new().with_smoothing(smoothing).init(&device).forward(logits, targets)
 }
 
 /// The model in a few words.

@@ -1,0 +1,156 @@
+//! The values of the step that is running, each computed at most once and only when somebody reads it.
+//!
+//! It does not know their names: `measure` does. Main type: [`Current`].
+
+use burn::{
+    optim::GradientsParams,
+    tensor::{Tensor, backend::AutodiffBackend},
+};
+
+use crate::{
+    parameters::Parameters,
+    statistics::{Statistic, Statistics, Subject, Tensors, Wanted},
+    task::{Description, MAX_VECTOR, Step, Task},
+};
+
+/// The running step's own values.
+pub(crate) struct Current<B: AutodiffBackend> {
+    /// Losses of the micro-batches on the device, with their shares of the step.
+    losses: Vec<(Tensor<B::InnerBackend, 1>, f64)>,
+    loss: Option<f64>,
+    /// For each of the task's measurements: the micro-batches' parts with their shares, or the value.
+    measured: Vec<Lazy<f64, f64>>,
+    /// For each of the task's lists of numbers: the micro-batches' parts, or the list.
+    vectors: Vec<Lazy<Vec<f32>, ()>>,
+    gradients: Statistics,
+    updates: Statistics,
+    /// Of the weights as they stand; forgotten when they change.
+    pub(crate) weights: Statistics,
+    /// Whether the step's update was dropped.
+    pub(crate) dropped: bool,
+}
+
+enum Lazy<V, S> {
+    Parts(Vec<(Box<dyn FnOnce() -> V>, S)>),
+    Known(V),
+}
+
+impl<V: Clone, S> Lazy<V, S> {
+    /// The value, made of its parts at the first call; `None` before there are parts.
+    fn value(&mut self, make: impl FnOnce(Vec<(Box<dyn FnOnce() -> V>, S)>) -> V) -> Option<V> {
+        if let Self::Parts(parts) = self {
+            if parts.is_empty() {
+                return None;
+            }
+            *self = Self::Known(make(std::mem::take(parts)));
+        }
+        match self {
+            Self::Known(value) => Some(value.clone()),
+            Self::Parts(_) => None,
+        }
+    }
+
+    fn push(&mut self, part: Box<dyn FnOnce() -> V>, share: S) {
+        if let Self::Parts(parts) = self {
+            parts.push((part, share));
+        }
+    }
+}
+
+impl<B: AutodiffBackend> Current<B> {
+    /// A step of which nothing is known yet.
+    pub(crate) fn new(task: &Description) -> Self {
+        Self {
+            losses: Vec::new(),
+            loss: None,
+            measured: task.measured.iter().map(|_| Lazy::Parts(Vec::new())).collect(),
+            vectors: task.vectors.iter().map(|_| Lazy::Parts(Vec::new())).collect(),
+            gradients: Statistics::default(),
+            updates: Statistics::default(),
+            weights: Statistics::default(),
+            dropped: false,
+        }
+    }
+
+    /// The loss alone, read or not: the rest may hold much of the device's memory.
+    pub(crate) fn only_loss(self) -> Self {
+        Self { measured: Vec::new(), vectors: Vec::new(), ..self }
+    }
+
+    /// Takes what the forward pass of a micro-batch gave; `share` is its part of the step's targets.
+    pub(crate) fn add(&mut self, step: Step<B>, share: f64) -> Tensor<B, 1> {
+        self.losses.push((step.loss.clone().inner(), share));
+        for (lazy, part) in self.measured.iter_mut().zip(step.measured) {
+            lazy.push(part, share);
+        }
+        for (lazy, part) in self.vectors.iter_mut().zip(step.vectors) {
+            lazy.push(part, ());
+        }
+        step.loss
+    }
+
+    /// The step's mean loss; waits for the device at the first call. `None` before the forward pass.
+    pub(crate) fn loss(&mut self) -> Option<f64> {
+        if self.loss.is_none() && !self.losses.is_empty() {
+            let losses = self.losses.drain(..);
+            self.loss = Some(losses.map(|(loss, share)| crate::scalar(loss) * share).sum());
+        }
+        self.loss
+    }
+
+    /// The step's mean loss if nothing has to be waited for.
+    pub(crate) fn known_loss(&self) -> Option<f64> {
+        self.loss
+    }
+
+    pub(crate) fn measured(&mut self, at: usize) -> Option<f64> {
+        let mean =
+            |parts: Vec<(Box<dyn FnOnce() -> f64>, f64)>| parts.into_iter().map(|(part, share)| part() * share).sum();
+        self.measured.get_mut(at)?.value(mean)
+    }
+
+    /// A list of numbers, the micro-batches' one behind the other.
+    pub(crate) fn vector(&mut self, at: usize) -> Option<Vec<f32>> {
+        self.vectors.get_mut(at)?.value(|parts| {
+            let mut all: Vec<f32> = parts.into_iter().flat_map(|(part, ())| part()).collect();
+            all.truncate(MAX_VECTOR);
+            all
+        })
+    }
+
+    pub(crate) fn statistics_mut(&mut self, subject: Subject) -> &mut Statistics {
+        match subject {
+            Subject::Gradients => &mut self.gradients,
+            Subject::Updates => &mut self.updates,
+            Subject::Parameters => &mut self.weights,
+        }
+    }
+
+    /// A number over parameters, gradients or updates, if it was measured in this step.
+    pub(crate) fn statistic(&self, statistic: &Statistic) -> Option<f64> {
+        let own = match statistic.subject {
+            Subject::Gradients => &self.gradients,
+            Subject::Updates => &self.updates,
+            Subject::Parameters => &self.weights,
+        };
+        statistic.of(own, &self.weights)
+    }
+
+    /// The norm of all gradients, measured now if it was not before.
+    pub(crate) fn gradient_norm<T: Task<B>>(
+        &mut self,
+        model: &T::Model,
+        gradients: &GradientsParams,
+        parameters: &Parameters,
+    ) -> f64 {
+        let all = Wanted::all(parameters.len());
+        self.gradients.measure::<B, _>(model, Tensors::Gradients(gradients), parameters, &all);
+        self.gradients.whole_norm()
+    }
+
+    /// The norm of all gradients, if all of them were measured in this step.
+    pub(crate) fn known_gradient_norm(&self, parameters: &Parameters) -> Option<f64> {
+        let all: Vec<usize> = (0..parameters.len()).collect();
+        self.gradients.norm(&all)
+    }
+}

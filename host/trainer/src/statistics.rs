@@ -1,0 +1,395 @@
+//! Numbers over parameters, their gradients and their updates: norms, largest elements, and how many are not finite.
+//!
+//! It does not decide when to measure: `measure` does, when somebody reads a number. Main types: [`Statistic`],
+//! [`Statistics`].
+
+use std::sync::Arc;
+
+use burn::{
+    module::{AutodiffModule, ModuleVisitor, Param},
+    optim::GradientsParams,
+    tensor::{Tensor, backend::AutodiffBackend},
+};
+use host_callback::Pattern;
+
+use crate::{GroupSettings, parameters::Parameters};
+
+/// What is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Subject {
+    /// Gradients of the update, summed over micro-batches, before clipping.
+    Gradients,
+    /// The parameters themselves.
+    Parameters,
+    /// What the update changed.
+    Updates,
+}
+
+/// What is told of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Figure {
+    /// The L2 norm.
+    Norm,
+    /// The largest absolute value of an element; NaN where one is NaN.
+    Max,
+    /// How many elements are NaN or infinite.
+    Nonfinite,
+    /// The norm over that of the parameters.
+    Ratio,
+}
+
+/// A family of measurements.
+pub(crate) struct Family {
+    pub(crate) name: &'static str,
+    pub(crate) meaning: &'static str,
+    subject: Subject,
+    figure: Figure,
+}
+
+/// Every family: of all parameters under its own name, and of some under `<name>/<pattern>`.
+pub(crate) const FAMILIES: [Family; 9] = {
+    use {Figure as F, Subject as S};
+    const fn family(name: &'static str, subject: S, figure: F, meaning: &'static str) -> Family {
+        Family { name, meaning, subject, figure }
+    }
+    [
+        family("gradient-norm", S::Gradients, F::Norm, "L2 norm of the gradients before clipping"),
+        family("gradient-max", S::Gradients, F::Max, "largest absolute value of a gradient's element before clipping"),
+        family("gradient-nonfinite", S::Gradients, F::Nonfinite, "elements of the gradients that are NaN or infinite"),
+        family("parameter-norm", S::Parameters, F::Norm, "L2 norm of the parameters"),
+        family("parameter-max", S::Parameters, F::Max, "largest absolute value of a parameter's element"),
+        family("parameter-nonfinite", S::Parameters, F::Nonfinite, "elements of parameters that are NaN or infinite"),
+        family("update-norm", S::Updates, F::Norm, "L2 norm of what the step's update changed; known at `step-end`"),
+        family("update-max", S::Updates, F::Max, "largest change of an element by the update; known at `step-end`"),
+        family("update-ratio", S::Updates, F::Ratio, "update-norm over parameter-norm; known at `step-end`"),
+    ]
+};
+
+/// One number of a family.
+#[derive(Clone, Debug)]
+pub(crate) struct Statistic {
+    pub(crate) subject: Subject,
+    figure: Figure,
+    /// Positions of the parameters that it is about.
+    members: Arc<[usize]>,
+}
+
+impl Statistic {
+    /// The statistic of a measurement's name, if it has the name of one.
+    ///
+    /// What follows the family's name is that of a group, for its parameters, or a pattern over the names of
+    /// parameters.
+    pub(crate) fn named(name: &str, parameters: &Parameters, groups: &[GroupSettings]) -> Option<Self> {
+        let (family, rest) = name.split_once('/').map_or((name, None), |(family, rest)| (family, Some(rest)));
+        let &Family { subject, figure, .. } = FAMILIES.iter().find(|one| one.name == family)?;
+        let group = rest.and_then(|rest| groups.iter().position(|group| group.name == rest));
+        let pattern = Pattern::from(rest.unwrap_or("*"));
+        let is_member = |at: usize| match group {
+            Some(group) => parameters.at(at).group == group,
+            None => pattern.matches(&parameters.at(at).name),
+        };
+        let members = (0..parameters.len()).filter(|&at| is_member(at)).collect();
+        Some(Self { subject, figure, members })
+    }
+
+    /// What has to be known before it can be read.
+    pub(crate) fn needs(&self) -> impl Iterator<Item = (Subject, bool)> {
+        let also = (self.figure == Figure::Ratio).then_some((Subject::Parameters, false));
+        [(self.subject, self.figure == Figure::Max)].into_iter().chain(also)
+    }
+
+    /// The positions of the parameters that it is about.
+    pub(crate) fn members(&self) -> &[usize] {
+        &self.members
+    }
+
+    /// The number, if everything that it needs has been measured.
+    pub(crate) fn of(&self, own: &Statistics, parameters: &Statistics) -> Option<f64> {
+        match self.figure {
+            Figure::Norm => own.norm(&self.members),
+            Figure::Max => own.max(&self.members),
+            Figure::Nonfinite => own.nonfinite(&self.members),
+            Figure::Ratio => {
+                let (update, all) = (own.norm(&self.members)?, parameters.norm(&self.members)?);
+                // Parameters that are all zero and stay so have not changed.
+                Some(if update == 0.0 { 0.0 } else { update / all })
+            }
+        }
+    }
+}
+
+/// Where the tensors of a subject are.
+#[derive(Clone, Copy)]
+pub(crate) enum Tensors<'a> {
+    Gradients(&'a GradientsParams),
+    /// The model's own.
+    Parameters,
+    /// The model's own against these, from before the update.
+    Updates(&'a GradientsParams),
+}
+
+impl Tensors<'_> {
+    fn of<B: AutodiffBackend, const D: usize>(self, param: &Param<Tensor<B, D>>) -> Option<Tensor<B::InnerBackend, D>> {
+        match self {
+            Self::Gradients(gradients) => gradients.get(param.id),
+            Self::Parameters => Some(param.val().inner()),
+            Self::Updates(before) => Some(param.val().inner() - before.get(param.id)?),
+        }
+    }
+}
+
+/// What is known of one parameter's tensor.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Known {
+    square: f64,
+    nonfinite: f64,
+    max: Option<f64>,
+}
+
+/// What was measured of one subject, by parameter. It holds as long as the subject does not change.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Statistics {
+    known: Vec<Option<Known>>,
+}
+
+/// Parameters whose tensors are to be measured.
+pub(crate) struct Wanted {
+    parameters: Vec<bool>,
+    /// Whether the largest element is asked for too.
+    max: bool,
+}
+
+impl Wanted {
+    /// None of so many parameters.
+    pub(crate) fn none(parameters: usize) -> Self {
+        Self { parameters: vec![false; parameters], max: false }
+    }
+
+    /// All of so many parameters.
+    pub(crate) fn all(parameters: usize) -> Self {
+        Self { parameters: vec![true; parameters], max: false }
+    }
+
+    /// Adds parameters by their positions.
+    pub(crate) fn add(&mut self, members: &[usize], max: bool) {
+        members.iter().for_each(|&at| self.parameters[at] = true);
+        self.max |= max;
+    }
+}
+
+impl Statistics {
+    /// Measures what is wanted and not known yet: all in one pass with one read-back while everything is finite.
+    ///
+    /// A parameter without a tensor, one without a gradient say, counts as zero.
+    pub(crate) fn measure<B: AutodiffBackend, M: AutodiffModule<B>>(
+        &mut self,
+        model: &M,
+        tensors: Tensors<'_>,
+        parameters: &Parameters,
+        wanted: &Wanted,
+    ) {
+        self.known.resize(parameters.len(), None);
+        let is_missing = |at: &usize| {
+            let is_known = self.known[*at].is_some_and(|known| known.max.is_some() || !wanted.max);
+            wanted.parameters[*at] && !is_known
+        };
+        let missing: Vec<usize> = (0..parameters.len()).filter(is_missing).collect();
+        if missing.is_empty() {
+            return;
+        }
+        for &at in &missing {
+            self.known[at] = Some(Known { square: 0.0, nonfinite: 0.0, max: wanted.max.then_some(0.0) });
+        }
+        let what = if wanted.max { What::SquaresAndMax } else { What::Squares };
+        for (at, numbers) in Pass::<B>::run(what, model, tensors, parameters, missing) {
+            // What a backend makes of the largest of elements with a NaN among them differs; the sum is NaN.
+            let max = numbers.get(1).map(|&max| if numbers[0].is_nan() { f64::NAN } else { max });
+            self.known[at] = Some(Known { square: numbers[0], nonfinite: 0.0, max });
+        }
+        // A sum of squares is finite only if each element is. Counting takes many times as long as the sum.
+        let is_suspect = |at: &usize| self.known[*at].is_some_and(|known| !known.square.is_finite());
+        let suspects: Vec<usize> = (0..parameters.len()).filter(is_suspect).collect();
+        if suspects.is_empty() {
+            return;
+        }
+        for (at, numbers) in Pass::<B>::run(What::Nonfinite, model, tensors, parameters, suspects) {
+            self.known[at].iter_mut().for_each(|known| known.nonfinite = numbers[0]);
+        }
+    }
+
+    fn sum(&self, members: &[usize], part: impl Fn(Known) -> f64) -> Option<f64> {
+        members.iter().map(|&at| self.known.get(at).copied().flatten().map(&part)).sum()
+    }
+
+    /// The L2 norm over some parameters, if all of them were measured.
+    pub(crate) fn norm(&self, members: &[usize]) -> Option<f64> {
+        self.sum(members, |known| known.square).map(f64::sqrt)
+    }
+
+    /// The L2 norm over everything that was measured.
+    pub(crate) fn whole_norm(&self) -> f64 {
+        self.known.iter().flatten().map(|known| known.square).sum::<f64>().sqrt()
+    }
+
+    fn nonfinite(&self, members: &[usize]) -> Option<f64> {
+        self.sum(members, |known| known.nonfinite)
+    }
+
+    fn max(&self, members: &[usize]) -> Option<f64> {
+        // Not `f64::max`, which would drop a NaN.
+        let larger = |a: f64, b: f64| if a.is_nan() || a > b { a } else { b };
+        members.iter().try_fold(0.0, |max, &at| Some(larger(max, self.known.get(at).copied().flatten()?.max?)))
+    }
+}
+
+/// What is computed of a tensor.
+#[derive(Clone, Copy, PartialEq)]
+enum What {
+    /// The sum of the squares of its elements.
+    Squares,
+    /// That, and the largest absolute value.
+    SquaresAndMax,
+    /// 1 for each element that is NaN or infinite.
+    Nonfinite,
+}
+
+/// One walk over the tensors of some parameters.
+struct Pass<'a, B: AutodiffBackend> {
+    what: What,
+    tensors: Tensors<'a>,
+    parameters: &'a Parameters,
+    /// Positions of the parameters that are asked for, ascending.
+    asked: Vec<usize>,
+    /// Those of the parameters that had a tensor, and one or two numbers for each.
+    found: Vec<usize>,
+    numbers: Vec<Tensor<B::InnerBackend, 1>>,
+}
+
+impl<'a, B: AutodiffBackend> Pass<'a, B> {
+    /// The numbers of each parameter that is asked for and has a tensor, read back in one piece.
+    fn run<M: AutodiffModule<B>>(
+        what: What,
+        model: &M,
+        tensors: Tensors<'a>,
+        parameters: &'a Parameters,
+        asked: Vec<usize>,
+    ) -> Vec<(usize, Vec<f64>)> {
+        let mut pass = Self { what, tensors, parameters, asked, found: Vec::new(), numbers: Vec::new() };
+        model.visit(&mut pass);
+        if pass.found.is_empty() {
+            return Vec::new();
+        }
+        let numbers: Vec<f64> = Tensor::cat(pass.numbers, 0).into_data().iter::<f64>().collect();
+        let each = numbers.len() / pass.found.len();
+        pass.found.into_iter().zip(numbers.chunks(each).map(<[f64]>::to_vec)).collect()
+    }
+}
+
+impl<B: AutodiffBackend> ModuleVisitor<B> for Pass<'_, B> {
+    fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<B, D>>) {
+        let Some(at) = self.parameters.position(param.id).filter(|at| self.asked.binary_search(at).is_ok()) else {
+            return;
+        };
+        let Some(tensor) = self.tensors.of(param) else { return };
+        self.found.push(at);
+        match self.what {
+            What::Squares => self.numbers.push(tensor.square().sum()),
+            What::SquaresAndMax => self.numbers.extend([tensor.clone().square().sum(), tensor.abs().max()]),
+            What::Nonfinite => self.numbers.push(tensor.is_finite().bool_not().int().sum().float()),
+        }
+    }
+}
+
+/// Copies of the weights as they stand, by parameter: what [`Tensors::Updates`] compares with. Nothing is copied
+/// until an update writes new ones.
+pub(crate) fn weights<B: AutodiffBackend, M: AutodiffModule<B>>(model: &M) -> GradientsParams {
+    struct Keeper(GradientsParams);
+    impl<B: AutodiffBackend> ModuleVisitor<B> for Keeper {
+        fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<B, D>>) {
+            self.0.register::<B::InnerBackend, D>(param.id, param.val().inner());
+        }
+    }
+    let mut keeper = Keeper(GradientsParams::new());
+    model.visit(&mut keeper);
+    keeper.0
+}
+
+#[cfg(test)]
+mod tests {
+    use burn::backend::{Autodiff, Flex};
+
+    use super::*;
+    use crate::pair::Pair;
+
+    type B = Autodiff<Flex>;
+
+    fn measured(gradients: [&[f32]; 2]) -> impl Fn(&str) -> Option<f64> {
+        let (pair, parameters, groups) = Pair::new();
+        let gradients = pair.gradients(gradients);
+        move |name| {
+            let statistic = Statistic::named(name, &parameters, &groups)?;
+            let mut wanted = Wanted::none(parameters.len());
+            statistic.needs().for_each(|(_, max)| wanted.add(statistic.members(), max));
+            let mut own = Statistics::default();
+            own.measure::<B, _>(&pair, Tensors::Gradients(&gradients), &parameters, &wanted);
+            statistic.of(&own, &Statistics::default())
+        }
+    }
+
+    #[test]
+    fn members_are_a_group_or_a_pattern() {
+        let value = measured([&[3.0, -4.0], &[-12.0]]);
+        for (name, expected) in [
+            ("gradient-norm", Some(13.0)),
+            ("gradient-norm/*", Some(13.0)),
+            ("gradient-norm/first", Some(5.0)),
+            ("gradient-norm/sec*", Some(12.0)),
+            ("gradient-norm/of-first", Some(5.0)),
+            ("gradient-max", Some(12.0)),
+            ("gradient-max/first", Some(4.0)),
+            ("gradient-nonfinite", Some(0.0)),
+            ("loss", None),
+        ] {
+            assert_eq!(value(name), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_finite_is_counted_and_passed_on() {
+        let value = measured([&[f32::NAN, f32::NEG_INFINITY], &[1.0]]);
+        assert!(value("gradient-norm").unwrap().is_nan() && value("gradient-max").unwrap().is_nan());
+        assert_eq!((value("gradient-nonfinite"), value("gradient-nonfinite/second")), (Some(2.0), Some(0.0)));
+        assert_eq!((value("gradient-norm/second"), value("gradient-max/second")), (Some(1.0), Some(1.0)));
+        let value = measured([&[f32::INFINITY, 0.0], &[1.0]]);
+        assert_eq!((value("gradient-norm"), value("gradient-max")), (Some(f64::INFINITY), Some(f64::INFINITY)));
+        let value = measured([&[1e30, 1.0], &[1.0]]);
+        assert_eq!(value("gradient-norm"), Some(f64::INFINITY), "the sum is not finite");
+        assert_eq!(value("gradient-nonfinite"), Some(0.0), "its elements are");
+    }
+
+    #[test]
+    fn a_parameter_without_a_gradient_counts_as_zero() {
+        let value = measured([&[], &[-2.0]]);
+        assert_eq!((value("gradient-norm"), value("gradient-norm/first")), (Some(2.0), Some(0.0)));
+        assert_eq!((value("gradient-max"), value("gradient-max/first")), (Some(2.0), Some(0.0)));
+        let value = measured([&[], &[]]);
+        assert_eq!((value("gradient-norm"), value("gradient-nonfinite")), (Some(0.0), Some(0.0)));
+    }
+
+    #[test]
+    fn an_update_is_told_against_the_parameters() {
+        let (mut pair, parameters, groups) = Pair::new();
+        pair.set([&[3.0, 4.0], &[0.0]]);
+        let before = weights::<B, _>(&pair);
+        pair.set([&[3.5, 4.0], &[0.0]]);
+        let wanted = Wanted::all(parameters.len());
+        let (mut updates, mut values) = (Statistics::default(), Statistics::default());
+        updates.measure::<B, _>(&pair, Tensors::Updates(&before), &parameters, &wanted);
+        values.measure::<B, _>(&pair, Tensors::Parameters, &parameters, &wanted);
+        let value = |name| Statistic::named(name, &parameters, &groups).unwrap().of(&updates, &values);
+        assert_eq!(value("update-norm"), Some(0.5));
+        assert_eq!(value("update-ratio/first"), Some(0.5 / 3.5_f64.hypot(4.0)));
+        assert_eq!(value("update-ratio/second"), Some(0.0), "0 of 0 has not changed");
+        assert_eq!(value("update-max"), None, "nobody asked for it when it was measured");
+    }
+}
