@@ -23,6 +23,7 @@ mod error;
 mod event;
 mod gradients;
 mod guarded;
+mod host_sums;
 mod knobs;
 mod measure;
 mod memory;

@@ -12,7 +12,7 @@ use burn::{
 };
 use host_callback::Pattern;
 
-use crate::{GroupSettings, parameters::Parameters};
+use crate::{GroupSettings, host_sums, parameters::Parameters};
 
 /// What is looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -200,20 +200,8 @@ impl Statistics {
         for &at in &missing {
             self.known[at] = Some(Known { square: 0.0, nonfinite: 0.0, max: wanted.max.then_some(0.0) });
         }
-        let what = if wanted.max { What::SquaresAndMax } else { What::Squares };
-        for (at, numbers) in Pass::<B>::run(what, model, tensors, parameters, missing) {
-            // What a backend makes of the largest of elements with a NaN among them differs; the sum is NaN.
-            let max = numbers.get(1).map(|&max| if numbers[0].is_nan() { f64::NAN } else { max });
-            self.known[at] = Some(Known { square: numbers[0], nonfinite: 0.0, max });
-        }
-        // A sum of squares is finite only if each element is. Counting takes many times as long as the sum.
-        let is_suspect = |at: &usize| self.known[*at].is_some_and(|known| !known.square.is_finite());
-        let suspects: Vec<usize> = (0..parameters.len()).filter(is_suspect).collect();
-        if suspects.is_empty() {
-            return;
-        }
-        for (at, numbers) in Pass::<B>::run(What::Nonfinite, model, tensors, parameters, suspects) {
-            self.known[at].iter_mut().for_each(|known| known.nonfinite = numbers[0]);
+        for (at, known) in Pass::<B>::run(model, tensors, parameters, missing, wanted.max) {
+            self.known[at] = Some(known);
         }
     }
 
@@ -242,46 +230,81 @@ impl Statistics {
     }
 }
 
-/// What is computed of a tensor.
-#[derive(Clone, Copy, PartialEq)]
-enum What {
-    /// The sum of the squares of its elements.
-    Squares,
-    /// That, and the largest absolute value.
-    SquaresAndMax,
-    /// 1 for each element that is NaN or infinite.
-    Nonfinite,
-}
-
 /// One walk over the tensors of some parameters.
 struct Pass<'a, B: AutodiffBackend> {
-    what: What,
     tensors: Tensors<'a>,
     parameters: &'a Parameters,
     /// Positions of the parameters that are asked for, ascending.
     asked: Vec<usize>,
-    /// Those of the parameters that had a tensor, and one or two numbers for each.
-    found: Vec<usize>,
+    with_max: bool,
+    /// What lies in the host's memory is summed there.
+    on_host: bool,
+    /// Those of the parameters that had a tensor there, with what is known of it.
+    known: Vec<(usize, Known)>,
+    /// Those that had one elsewhere, and numbers of it to be read back: sums of squares, or with the largest element
+    /// behind each.
+    elsewhere: Vec<usize>,
     numbers: Vec<Tensor<B::InnerBackend, 1>>,
+    /// Count what is not finite, and nothing else.
+    counts: bool,
 }
 
 impl<'a, B: AutodiffBackend> Pass<'a, B> {
-    /// The numbers of each parameter that is asked for and has a tensor, read back in one piece.
+    fn new(tensors: Tensors<'a>, parameters: &'a Parameters, asked: Vec<usize>, with_max: bool) -> Self {
+        Self {
+            tensors,
+            parameters,
+            asked,
+            with_max,
+            on_host: true,
+            known: Vec::new(),
+            elsewhere: Vec::new(),
+            numbers: Vec::new(),
+            counts: false,
+        }
+    }
+
+    /// What is known then of each parameter that is asked for and has a tensor.
     fn run<M: AutodiffModule<B>>(
-        what: What,
         model: &M,
         tensors: Tensors<'a>,
         parameters: &'a Parameters,
         asked: Vec<usize>,
-    ) -> Vec<(usize, Vec<f64>)> {
-        let mut pass = Self { what, tensors, parameters, asked, found: Vec::new(), numbers: Vec::new() };
+        with_max: bool,
+    ) -> Vec<(usize, Known)> {
+        let mut pass = Self::new(tensors, parameters, asked, with_max);
         model.visit(&mut pass);
-        if pass.found.is_empty() {
-            return Vec::new();
+        pass.finish(model)
+    }
+
+    fn finish<M: AutodiffModule<B>>(mut self, model: &M) -> Vec<(usize, Known)> {
+        let each = if self.with_max { 2 } else { 1 };
+        let numbers = self.read_back();
+        for (&at, numbers) in self.elsewhere.iter().zip(numbers.chunks(each)) {
+            // What a backend makes of the largest of elements with a NaN among them differs; the sum is NaN.
+            let max = numbers.get(1).map(|&max| if numbers[0].is_nan() { f64::NAN } else { max });
+            self.known.push((at, Known { square: numbers[0], nonfinite: 0.0, max }));
         }
-        let numbers: Vec<f64> = Tensor::cat(pass.numbers, 0).into_data().iter::<f64>().collect();
-        let each = numbers.len() / pass.found.len();
-        pass.found.into_iter().zip(numbers.chunks(each).map(<[f64]>::to_vec)).collect()
+        // A sum of squares is finite only if each element is. Counting takes many times as long as the sum.
+        let is_suspect = |at: &usize| self.known.iter().any(|(known, of)| known == at && !of.square.is_finite());
+        let suspects: Vec<usize> = self.elsewhere.iter().copied().filter(is_suspect).collect();
+        if !suspects.is_empty() {
+            let mut count =
+                Self { counts: true, on_host: false, ..Self::new(self.tensors, self.parameters, suspects, false) };
+            model.visit(&mut count);
+            let counts = count.read_back();
+            for (at, count) in count.elsewhere.iter().zip(counts) {
+                let known = self.known.iter_mut().filter(|(known, _)| known == at);
+                known.for_each(|(_, known)| known.nonfinite = count);
+            }
+        }
+        self.known
+    }
+
+    /// All numbers in one piece.
+    fn read_back(&mut self) -> Vec<f64> {
+        let numbers = std::mem::take(&mut self.numbers);
+        if numbers.is_empty() { Vec::new() } else { Tensor::cat(numbers, 0).into_data().iter::<f64>().collect() }
     }
 }
 
@@ -291,11 +314,19 @@ impl<B: AutodiffBackend> ModuleVisitor<B> for Pass<'_, B> {
             return;
         };
         let Some(tensor) = self.tensors.of(param) else { return };
-        self.found.push(at);
-        match self.what {
-            What::Squares => self.numbers.push(tensor.square().sum()),
-            What::SquaresAndMax => self.numbers.extend([tensor.clone().square().sum(), tensor.abs().max()]),
-            What::Nonfinite => self.numbers.push(tensor.is_finite().bool_not().int().sum().float()),
+        if let Some(sums) = self.on_host.then(|| host_sums::of(&tensor, self.with_max)).flatten() {
+            let max = self.with_max.then_some(sums.max);
+            self.known.push((at, Known { square: sums.square, nonfinite: sums.nonfinite, max }));
+            return;
+        }
+        self.elsewhere.push(at);
+        if self.counts {
+            self.numbers.push(tensor.is_finite().bool_not().int().sum().float());
+            return;
+        }
+        self.numbers.push(tensor.clone().square().sum());
+        if self.with_max {
+            self.numbers.push(tensor.abs().max());
         }
     }
 }
@@ -316,7 +347,10 @@ pub(crate) fn weights<B: AutodiffBackend, M: AutodiffModule<B>>(model: &M) -> Gr
 
 #[cfg(test)]
 mod tests {
-    use burn::backend::{Autodiff, Flex};
+    use burn::{
+        backend::{Autodiff, Flex},
+        module::Module as _,
+    };
 
     use super::*;
     use crate::pair::Pair;
@@ -362,9 +396,31 @@ mod tests {
         assert_eq!((value("gradient-norm/second"), value("gradient-max/second")), (Some(1.0), Some(1.0)));
         let value = measured([&[f32::INFINITY, 0.0], &[1.0]]);
         assert_eq!((value("gradient-norm"), value("gradient-max")), (Some(f64::INFINITY), Some(f64::INFINITY)));
-        let value = measured([&[1e30, 1.0], &[1.0]]);
-        assert_eq!(value("gradient-norm"), Some(f64::INFINITY), "the sum is not finite");
-        assert_eq!(value("gradient-nonfinite"), Some(0.0), "its elements are");
+    }
+
+    /// As on a GPU, whose tensors are summed by burn's operations.
+    #[test]
+    fn what_lies_elsewhere_comes_to_the_same() {
+        let (pair, parameters, _) = Pair::new();
+        for (case, is_finite) in [
+            ([&[3.0, -4.0][..], &[-12.0]], true),
+            ([&[f32::NAN, f32::NEG_INFINITY], &[1.0]], false),
+            ([&[f32::INFINITY, 0.0], &[1.0]], false),
+            ([&[], &[-2.0]], true),
+        ] {
+            let gradients = pair.gradients(case);
+            let walk = |on_host| {
+                let tensors = Tensors::Gradients(&gradients);
+                let mut pass = Pass::<B> { on_host, ..Pass::new(tensors, &parameters, vec![0, 1], true) };
+                pair.visit(&mut pass);
+                assert_eq!(pass.elsewhere.is_empty(), on_host);
+                let known = pass.finish(&pair);
+                // NaN is not equal to itself, its text is.
+                format!("{known:?}")
+            };
+            assert_eq!(walk(true), walk(false));
+            assert_eq!(walk(true).contains("inf") || walk(true).contains("NaN"), !is_finite);
+        }
     }
 
     #[test]

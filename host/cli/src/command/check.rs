@@ -4,7 +4,7 @@
 
 use std::fmt::Write as _;
 
-use host_callback::{InstanceName, Knob, MeasurementSpec, Permit, RunInfo};
+use host_callback::{InstanceName, Knob, MeasurementSpec, Permit};
 use serde::Serialize;
 
 use crate::{
@@ -25,14 +25,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<Exit, Problems> {
     let plan = config::load(&args.config.file, &args.config.set, host_trainer::task::KINDS)?;
     let prepared = wire::prepare(&plan, None)?;
     let run = prepared.run.as_ref();
-    let info = RunInfo {
-        run: plan.settings.name.clone(),
-        seed: plan.settings.seed,
-        world_size: 1,
-        description: run.description(),
-        ..RunInfo::default()
-    };
-    let callbacks = wire::callbacks(&plan, run, &info, &GuestLog::default(), None)?;
+    let callbacks = wire::callbacks(&plan, run, &GuestLog::default(), None)?;
     let members = callbacks.chain.members().map(|(identity, permit)| Member {
         instance: identity.instance.clone(),
         plugin: format!("{} {}", identity.plugin, identity.version),
@@ -51,6 +44,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<Exit, Problems> {
         callbacks: members.collect(),
         remarks: callbacks.stories.iter().filter(|story| story.is_warning()).map(|story| story.line()).collect(),
         measurements: run.catalog().specs(),
+        families: run.catalog().families(),
         knobs: run.knobs().iter().map(|(_, knob)| knob.clone()).collect(),
     };
     if args.json {
@@ -74,6 +68,8 @@ struct Found {
     callbacks: Vec<Member>,
     remarks: Vec<String>,
     measurements: Vec<MeasurementSpec>,
+    /// Measurements `<name>/<pattern>`, one number over all parameters that the pattern matches.
+    families: Vec<MeasurementSpec>,
     knobs: Vec<Knob>,
 }
 
@@ -101,16 +97,40 @@ impl Found {
             [name.clone(), shape.iter().map(usize::to_string).collect::<Vec<_>>().join(" x "), format!("group {group}")]
         });
         table(&mut text, "Parameters", parameters.collect());
-        let measurements =
-            self.measurements.iter().map(|spec| [spec.name.clone(), spec.unit.clone(), spec.meaning.clone()]);
-        table(&mut text, "Measurements that callbacks can read (name, unit, meaning)", measurements.collect());
-        let knobs = self.knobs.iter().map(|knob| {
+        table(&mut text, "Measurements that callbacks can read (name, unit, meaning)", self.measurement_rows());
+        table(&mut text, "Knobs that callbacks can turn (name, value now and range, meaning)", self.knob_rows());
+        text
+    }
+
+    fn measurement_rows(&self) -> Vec<[String; 3]> {
+        let is_knob = |name: &str| self.knobs.iter().any(|knob| knob.spec.name == name);
+        let own = self.measurements.iter().filter(|spec| !is_knob(&spec.name));
+        let own = own.map(|spec| [spec.name.clone(), spec.unit.clone(), spec.meaning.clone()]);
+        let of_some = self.families.iter().map(|family| {
+            let meaning = "that of the parameters whose names match, or of a group".to_owned();
+            [format!("{}/<pattern>", family.name), family.unit.clone(), meaning]
+        });
+        let knobs = ["<knob>".to_owned(), String::new(), "the value of any knob below, by its name".to_owned()];
+        own.chain(of_some).chain([knobs]).collect()
+    }
+
+    /// What every parameter has is one row.
+    fn knob_rows(&self) -> Vec<[String; 3]> {
+        let of_parameter = |name: &str| {
+            let (family, parameter) = name.split_once('/')?;
+            self.parameters.iter().any(|(known, ..)| known == parameter).then(|| format!("{family}/<parameter>"))
+        };
+        let mut rows: Vec<[String; 3]> = Vec::new();
+        for knob in &self.knobs {
             let spec = &knob.spec;
             let max = if spec.max == f64::MAX { "any".to_owned() } else { spec.max.to_string() };
-            [spec.name.clone(), format!("{} ({} to {max})", knob.value, spec.min), spec.meaning.clone()]
-        });
-        table(&mut text, "Knobs that callbacks can turn (name, value now and range, meaning)", knobs.collect());
-        text
+            let name = of_parameter(&spec.name).unwrap_or_else(|| spec.name.clone());
+            if rows.iter().all(|[known, ..]| *known != name) {
+                let meaning = format!("{}; counts from `{}` on", spec.meaning, spec.effective);
+                rows.push([name, format!("{} ({} to {max})", knob.value, spec.min), meaning]);
+            }
+        }
+        rows
     }
 
     fn callbacks_words(&self, text: &mut String) {

@@ -4,7 +4,7 @@
 
 use std::{io, time::SystemTime};
 
-use host_callback::{Progress, RunInfo};
+use host_callback::Progress;
 use host_trainer::{AnyRun, Ending, RunReport, StopFlag, Store};
 
 use crate::{
@@ -36,8 +36,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Problems> {
         return Ok(Exit::Success);
     }
     let log = GuestLog::default();
-    let info = run_info(&plan, run.as_ref());
-    let callbacks = wire::callbacks(&plan, run.as_ref(), &info, &log, resume.as_ref())?;
+    let callbacks = wire::callbacks(&plan, run.as_ref(), &log, resume.as_ref())?;
 
     // From here on there is a folder, and whatever happens is told in it.
     let folder = RunFolder::create(&plan.runs, &plan.settings.name).map_err(|error| folder_problem(&plan, error))?;
@@ -61,17 +60,6 @@ fn already_over(ending: &Ending, progress: Progress, resume: Option<&Resume>) ->
         progress.step,
         ending.words()
     )
-}
-
-fn run_info(plan: &Plan, run: &dyn AnyRun) -> RunInfo {
-    RunInfo {
-        run: plan.settings.name.clone(),
-        seed: plan.settings.seed,
-        rank: 0,
-        world_size: 1,
-        step: run.progress().step,
-        description: run.description(),
-    }
 }
 
 fn folder_problem(plan: &Plan, error: io::Error) -> Problems {

@@ -40,7 +40,6 @@ pub(crate) struct Callbacks {
 pub(crate) fn callbacks(
     plan: &Plan,
     run: &dyn AnyRun,
-    info: &RunInfo,
     log: &GuestLog,
     resume: Option<&Resume>,
 ) -> Result<Callbacks, Problems> {
@@ -49,9 +48,10 @@ pub(crate) fn callbacks(
     let mut problems = findings.problems;
     let mut stories: Vec<Story> =
         findings.warnings.into_iter().map(|text| Story::new("left-out", text).warning()).collect();
+    let info = info(plan, run);
     let (mut started, mut files): (Vec<(Box<dyn Callback>, Permit)>, _) = (Vec::new(), Vec::new());
     for found in findings.found {
-        match start(plan, run, info, log, &found) {
+        match start(plan, run, &info, log, &found) {
             Ok(callback) => {
                 let permit = Permit::new(found.plugin.manifest(), &found.grant);
                 stories.push(loaded(&found, &permit));
@@ -80,6 +80,18 @@ pub(crate) fn callbacks(
         stories.extend(give_states_back(&mut chain, resume)?);
     }
     Ok(Callbacks { chain, files, stories })
+}
+
+/// What callbacks are told about the run.
+fn info(plan: &Plan, run: &dyn AnyRun) -> RunInfo {
+    RunInfo {
+        run: plan.settings.name.clone(),
+        seed: plan.settings.seed,
+        rank: 0,
+        world_size: 1,
+        step: run.progress().step,
+        description: run.description(),
+    }
 }
 
 fn start(
@@ -142,22 +154,35 @@ fn order(chain: &Chain) -> Story {
     Story::new("order", format!("callbacks run in this order: {text}")).with("order", json!(names))
 }
 
-/// Knobs that several callbacks may write: the last one's value counts.
+/// Knobs that several callbacks may write: the last one's value counts. Knobs with the same writers are one line.
 fn shared_knobs(chain: &Chain, run: &dyn AnyRun) -> Vec<Story> {
     let writers = |name: &str| -> Vec<String> {
         let may = chain.members().filter(|(_, permit)| permit.knob(name).is_some());
         may.map(|(identity, _)| identity.instance.to_string()).collect()
     };
-    let knobs = run.knobs().iter().map(|(_, knob)| knob.spec.name.clone());
-    knobs
-        .map(|name| (writers(&name), name))
-        .filter(|(writers, _)| writers.len() > 1)
-        .map(|(writers, name)| {
-            let text = format!("knob `{name}` may be written by {}, in this order", writers.join(" and "));
-            Story::new("shared-knob", text).warning().with("knob", name).with("writers", json!(writers))
-        })
-        .collect()
+    let mut shared: Vec<(Vec<String>, Vec<String>)> = Vec::new();
+    for (_, knob) in run.knobs().iter() {
+        let writers = writers(&knob.spec.name);
+        match shared.iter_mut().find(|(known, _)| *known == writers) {
+            _ if writers.len() < 2 => {}
+            Some((_, knobs)) => knobs.push(knob.spec.name.clone()),
+            None => shared.push((writers, vec![knob.spec.name.clone()])),
+        }
+    }
+    let line = |(writers, knobs): (Vec<String>, Vec<String>)| {
+        let named: Vec<String> = knobs.iter().take(NAMED_KNOBS).map(|knob| format!("`{knob}`")).collect();
+        let more = knobs.len() - named.len();
+        let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+        let knob = if knobs.len() == 1 { "knob" } else { "knobs" };
+        let (named, by) = (named.join(", "), writers.join(" and "));
+        let text = format!("{knob} {named}{more} may be written by {by}, in this order");
+        Story::new("shared-knob", text).warning().with("knobs", json!(knobs)).with("writers", json!(writers))
+    };
+    shared.into_iter().map(line).collect()
 }
+
+/// Knobs that a line names before it counts the rest.
+const NAMED_KNOBS: usize = 6;
 
 fn give_states_back(chain: &mut Chain, resume: &Resume) -> Result<Vec<Story>, Problems> {
     let failed = |message: String, help: &str| Problems::from((Exit::Checkpoint, Problem::new(message).help(help)));
