@@ -14,8 +14,7 @@ use std::{
 };
 
 use host_callback::{
-    Callback, Callbacks, Chain, Grant, Hook, InstanceName, Knobs, Measurements, Moment, Outcome, Permit, RunInfo,
-    Saved, Summary,
+    Callback, Callbacks, Chain, Grant, Hook, InstanceName, Knobs, Measurements, Moment, Outcome, Permit, Saved, Summary,
 };
 use host_sandbox::{InstanceSettings, Limits, LogLevel, OnFailure, Plugin, Sandbox, SandboxConfig};
 use host_trainer::{
@@ -105,13 +104,7 @@ fn chain(plugins: &[(Arc<Plugin>, Value)], run: &dyn AnyRun) -> Result<Chain, Fa
                 order: None,
                 limits: Limits::default(),
                 on_failure: OnFailure::Restart,
-                run: RunInfo {
-                    run: "bench".into(),
-                    seed: 1,
-                    world_size: 1,
-                    description: run.description(),
-                    ..RunInfo::default()
-                },
+                run: run.info(),
                 catalog: run.catalog().clone(),
                 log: Arc::new(|_: &InstanceName, _: LogLevel, _: &str| {}),
             })?;

@@ -14,7 +14,7 @@ use sha2::{Digest, Sha256};
 use wasmtime::component::InstancePre;
 
 use crate::{
-    Limits, OnFailure, Sandbox,
+    Limits, LogLevel, OnFailure, Sandbox,
     bindings::{self, PluginPre, types},
     cache::hex,
     callback::SandboxedCallback,
@@ -47,6 +47,22 @@ pub struct InstanceSettings {
     pub catalog: Catalog,
     /// Where its log lines go.
     pub log: Arc<dyn LogSink>,
+}
+
+impl InstanceSettings {
+    /// An instance with an empty configuration, the manifest's place, the default limits and policy, and no log.
+    pub fn new(name: InstanceName, run: RunInfo, catalog: Catalog) -> Self {
+        Self {
+            name,
+            config: Value::Null,
+            order: None,
+            limits: Limits::default(),
+            on_failure: OnFailure::default(),
+            run,
+            catalog,
+            log: Arc::new(|_: &InstanceName, _: LogLevel, _: &str| {}),
+        }
+    }
 }
 
 /// A plugin that is ready to be started.

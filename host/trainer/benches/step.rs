@@ -19,7 +19,8 @@ use burn::{
 use host_callback::{Callbacks, Knobs, Measurements, Moment, Outcome, Saved, Summary};
 use host_trainer::{
     AnyRun, GroupSettings, Observer, OptimizerRule, Run, RunEvent, Settings, Span, StopFlag, Store,
-    task::{LanguageModel, LanguageModelSettings, Task},
+    device::DeviceKind,
+    task::{Asked, LanguageModel, LanguageModelSettings, Task},
 };
 use serde_json::json;
 
@@ -93,7 +94,7 @@ impl<O: Optimizer<Model, B>> Bare<O> {
         self.at += BATCH;
         let (batch, _) = Task::<B>::batch(&self.task, 0, &samples, &FlexDevice);
         let Some(model) = self.model.take() else { return };
-        let step = Task::<B>::step(&self.task, &model, batch);
+        let step = Task::<B>::step(&self.task, &model, batch, Asked { knobs: &[0.0, 0.0], vectors: false });
         let gradients = GradientsParams::from_grads(step.loss.backward(), &model);
         self.model = Some(self.optimizer.step(LEARNING_RATE, model, gradients));
     }
@@ -159,7 +160,7 @@ fn tokens_a_second(seconds: &[f64]) -> String {
 fn main() -> Result<(), Box<dyn Error>> {
     let folder = tempfile::tempdir()?;
     let mut store = Store::open(folder.path(), 1)?;
-    let mut run = Run::<B, _>::new(task()?, settings(), FlexDevice, "cpu", true, None)?;
+    let mut run = Run::<B, _>::new(task()?, settings(), FlexDevice, &DeviceKind::Cpu, None)?;
     let task = task()?;
     let model = Task::<B>::model(&task, &FlexDevice);
     // burn clips each tensor by its own norm, we all of them by their common one; the work is the same.

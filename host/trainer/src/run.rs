@@ -6,7 +6,7 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use burn::tensor::backend::AutodiffBackend;
-use host_callback::{Callbacks, Catalog, Knobs, Progress, Summary, Value};
+use host_callback::{Callbacks, Catalog, Knobs, Progress, RunInfo, Summary, Value};
 use serde_json::json;
 
 use crate::{
@@ -89,8 +89,8 @@ pub trait AnyRun {
     /// Every knob with its value now.
     fn knobs(&self) -> &Knobs;
 
-    /// What callbacks are told about the run, as JSON.
-    fn description(&self) -> String;
+    /// What callbacks are told about the run.
+    fn info(&self) -> RunInfo;
 
     /// What the task is.
     fn task(&self) -> &Description;
@@ -245,20 +245,9 @@ impl<B: AutodiffBackend, T: Task<B>> Run<B, T> {
     }
 }
 
-fn words(data: &DataIdentity) -> String {
-    format!("task {}, {} training samples, seed {}", data.task, data.samples, data.seed)
-}
-
-impl<B: AutodiffBackend, T: Task<B>> AnyRun for Run<B, T> {
-    fn catalog(&self) -> &Catalog {
-        &self.catalog
-    }
-
-    fn knobs(&self) -> &Knobs {
-        &self.knobs
-    }
-
-    fn description(&self) -> String {
+impl<B: AutodiffBackend, T: Task<B>> Run<B, T> {
+    /// The run as JSON, as the contract says.
+    fn words(&self) -> String {
         let groups: Vec<_> = (0..)
             .zip(&self.settings.groups)
             .map(|(at, group)| {
@@ -287,6 +276,31 @@ impl<B: AutodiffBackend, T: Task<B>> AnyRun for Run<B, T> {
             "knobs": knobs,
         })
         .to_string()
+    }
+}
+
+fn words(data: &DataIdentity) -> String {
+    format!("task {}, {} training samples, seed {}", data.task, data.samples, data.seed)
+}
+
+impl<B: AutodiffBackend, T: Task<B>> AnyRun for Run<B, T> {
+    fn catalog(&self) -> &Catalog {
+        &self.catalog
+    }
+
+    fn knobs(&self) -> &Knobs {
+        &self.knobs
+    }
+
+    fn info(&self) -> RunInfo {
+        RunInfo {
+            run: self.settings.name.clone(),
+            seed: self.settings.seed,
+            rank: 0,
+            world_size: 1,
+            step: self.state.step,
+            description: self.words(),
+        }
     }
 
     fn task(&self) -> &Description {

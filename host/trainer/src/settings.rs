@@ -45,6 +45,36 @@ pub struct Settings {
     pub groups: Vec<GroupSettings>,
 }
 
+impl Settings {
+    /// Settings with the defaults that the program has too, for a run of some length: batches of 32, an evaluation
+    /// every epoch, a log record every 10 steps, AdamW at a learning rate of 1e-3, with all parameters in the group
+    /// `all`.
+    pub fn new(name: impl Into<String>, length: Span) -> Self {
+        Self {
+            name: name.into(),
+            seed: 0,
+            length,
+            until: None,
+            batch_size: 32,
+            accumulation: 1,
+            drop_last: false,
+            evaluate_every: Some(Span::Epochs(1)),
+            log_every: Span::Steps(10),
+            save_every: None,
+            keep: 2,
+            clip_norm: 0.0,
+            clip_value: 0.0,
+            optimizer: OptimizerRule::Adamw { beta1: 0.9, beta2: 0.999, epsilon: 1e-8 },
+            groups: vec![GroupSettings {
+                name: "all".into(),
+                parameters: vec!["*".into()],
+                learning_rate: 1e-3,
+                weight_decay: 0.01,
+            }],
+        }
+    }
+}
+
 /// The rule by which gradients become updates.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "kind")]

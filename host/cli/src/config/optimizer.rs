@@ -23,9 +23,6 @@ const OWN_KEYS: [(&str, OptimizerKind); 6] = [
     ("nesterov", OptimizerKind::Sgd),
 ];
 
-/// A rule to begin with, where a better one is filled in later.
-pub(super) const PLACEHOLDER: OptimizerRule = OptimizerRule::Sgd { momentum: 0.0, dampening: 0.0, nesterov: false };
-
 /// What `[optimizer]` says.
 pub(super) struct Optimizer {
     /// The rule.

@@ -84,25 +84,22 @@ fn resolve_task(mut raw: serde_json::Map<String, Value>) -> TaskPlan {
 fn resolve_train(raw: RawTrain, findings: &mut Findings<'_>) -> Settings {
     let at = |key| Path::of(["train", key]);
     let length = resolve_length(&raw, findings);
-    let evaluate_every = findings.read(&at("evaluate-every"), raw.evaluate_every, Cadence(Some(Span::Epochs(1))));
-    let save_every = findings.read(&at("save-every"), raw.save_every, Cadence(None));
-    let log_every = findings.read(&at("log-every"), raw.log_every, Span::Steps(10));
+    // Name, seed and groups are told elsewhere.
+    let defaults = Settings::new("", length);
+    let evaluate_every = findings.read(&at("evaluate-every"), raw.evaluate_every, Cadence(defaults.evaluate_every));
+    let save_every = findings.read(&at("save-every"), raw.save_every, Cadence(defaults.save_every));
+    let log_every = findings.read(&at("log-every"), raw.log_every, defaults.log_every);
     Settings {
-        name: String::new(),
-        seed: 0,
-        length,
-        until: None,
-        batch_size: raw.batch_size.unwrap_or(32),
-        accumulation: raw.accumulation.unwrap_or(1),
-        drop_last: raw.drop_last.unwrap_or(false),
+        batch_size: raw.batch_size.unwrap_or(defaults.batch_size),
+        accumulation: raw.accumulation.unwrap_or(defaults.accumulation),
+        drop_last: raw.drop_last.unwrap_or(defaults.drop_last),
         evaluate_every: evaluate_every.0,
         log_every,
         save_every: save_every.0,
-        keep: raw.keep.unwrap_or(2),
-        clip_norm: raw.clip_norm.unwrap_or(0.0),
-        clip_value: raw.clip_value.unwrap_or(0.0),
-        optimizer: optimizer::PLACEHOLDER,
-        groups: Vec::new(),
+        keep: raw.keep.unwrap_or(defaults.keep),
+        clip_norm: raw.clip_norm.unwrap_or(defaults.clip_norm),
+        clip_value: raw.clip_value.unwrap_or(defaults.clip_value),
+        ..defaults
     }
 }
 

@@ -48,7 +48,7 @@ pub(crate) fn callbacks(
     let mut problems = findings.problems;
     let mut stories: Vec<Story> =
         findings.warnings.into_iter().map(|text| Story::new("left-out", text).warning()).collect();
-    let info = info(plan, run);
+    let info = run.info();
     let (mut started, mut files): (Vec<(Box<dyn Callback>, Permit)>, _) = (Vec::new(), Vec::new());
     for found in findings.found {
         match start(plan, run, &info, log, &found) {
@@ -80,18 +80,6 @@ pub(crate) fn callbacks(
         stories.extend(give_states_back(&mut chain, resume)?);
     }
     Ok(Callbacks { chain, files, stories })
-}
-
-/// What callbacks are told about the run.
-fn info(plan: &Plan, run: &dyn AnyRun) -> RunInfo {
-    RunInfo {
-        run: plan.settings.name.clone(),
-        seed: plan.settings.seed,
-        rank: 0,
-        world_size: 1,
-        step: run.progress().step,
-        description: run.description(),
-    }
 }
 
 fn start(

@@ -36,6 +36,13 @@ pub struct Size {
     pub targets: u64,
 }
 
+impl Size {
+    /// Samples without tokens, each of which has one term in the mean loss.
+    pub fn of_samples(samples: usize) -> Self {
+        Self { samples: samples as u64, tokens: 0, targets: samples as u64 }
+    }
+}
+
 /// What a task is, for people and for callbacks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Description {
@@ -55,6 +62,22 @@ pub struct Description {
     pub evaluated: Vec<MeasurementSpec>,
     /// What can be turned in [`Task::step`], with the values at first.
     pub knobs: Vec<Knob>,
+}
+
+impl Description {
+    /// A task with a model, in words, that offers nothing but its loss.
+    pub fn new(task: impl Into<String>, model: impl Into<String>) -> Self {
+        Self {
+            task: task.into(),
+            model: model.into(),
+            has_tokens: false,
+            measured: Vec::new(),
+            vectors: Vec::new(),
+            derived: Vec::new(),
+            evaluated: Vec::new(),
+            knobs: Vec::new(),
+        }
+    }
 }
 
 /// A knob of a task's own for a fraction, such as a dropout: at least 0 and below 1, from the next step on.
@@ -102,6 +125,13 @@ pub struct Step<B: AutodiffBackend> {
     /// Numbers for [`Description::vectors`], computed only when somebody reads them. Those of micro-batches are put one
     /// behind the other, and cut at [`MAX_VECTOR`].
     pub vectors: Vec<Box<dyn FnOnce() -> Vec<f32>>>,
+}
+
+impl<B: AutodiffBackend> Step<B> {
+    /// A forward pass that gives its mean loss and nothing else.
+    pub fn of_loss(loss: Tensor<B, 1>) -> Self {
+        Self { loss, measured: Vec::new(), vectors: Vec::new() }
+    }
 }
 
 /// What is asked of a forward pass.
