@@ -62,6 +62,23 @@ impl Permit {
         }
     }
 
+    /// The part of this permit that another manifest asks for too: what an instance may do whose file was replaced.
+    /// It is never wider than before.
+    #[must_use]
+    pub fn narrowed_to(&self, manifest: &Manifest) -> Self {
+        if manifest.lane == Lane::Background {
+            return Self::default();
+        }
+        let asked_again = |asked: &&Pattern| manifest.knobs.iter().any(|again| again.covers(asked.as_str()));
+        let mut asked: Vec<Pattern> = self.asked.iter().filter(asked_again).cloned().collect();
+        // A new pattern within an old one asks for a part of it.
+        let within = |again: &&Pattern| self.asked.iter().any(|asked| asked.covers(again.as_str()));
+        asked.extend(manifest.knobs.iter().filter(within).cloned());
+        asked.dedup();
+        let requests = self.requests.iter().copied().filter(|held| manifest.requests.contains(held)).collect();
+        Self { requests, asked, granted: self.granted.clone() }
+    }
+
     /// The requests that it may make.
     pub fn requests(&self) -> &[Request] {
         &self.requests
@@ -161,5 +178,26 @@ mod tests {
         assert!(refusal.contains("means nothing at `train-end`"), "{refusal}");
         let refusal = permit.check(Hook::StepEnd, &Decision::Restore("best".into())).unwrap_err();
         assert_eq!(refusal, "`restore` is not granted");
+    }
+
+    #[test]
+    fn another_file_never_gets_more() {
+        let before = Permit::new(&manifest(), &Grant::Declared);
+        let wider = Manifest {
+            requests: Request::ALL.to_vec(),
+            knobs: vec!["*".into(), "learning-rate/head".into()],
+            ..manifest()
+        };
+        let after = before.narrowed_to(&wider);
+        assert_eq!(after.requests(), before.requests());
+        assert!(after.knob("learning-rate/body").is_some() && after.knob("learning-rate/head").is_some());
+        assert_eq!(after.knob("clip-norm"), None);
+        let narrower =
+            Manifest { requests: vec![Request::Save], knobs: vec!["learning-rate/head".into()], ..manifest() };
+        let after = before.narrowed_to(&narrower);
+        assert_eq!(after.requests(), [Request::Save]);
+        assert!(after.knob("learning-rate/head").is_some() && after.knob("learning-rate/body").is_none());
+        let aside = Manifest { lane: Lane::Background, ..manifest() };
+        assert_eq!(before.narrowed_to(&aside), Permit::default());
     }
 }

@@ -65,7 +65,7 @@ mod outcome;
 mod resolve;
 
 pub use callback::{Callback, Callbacks, Disabled, Identity, Saved, SavedState, Summary, Usage};
-pub use chain::{Chain, UnknownMeasurement};
+pub use chain::{Chain, NotTaken, UnknownMeasurement};
 pub use decision::{Decision, Request};
 pub use event::{Event, Moment, Progress};
 pub use failure::{CallbackFailure, Consequence, FailureKind};

@@ -3,12 +3,17 @@
 //! It does not run guests (an implementation of [`Callback`] does), and holds no rule about decisions
 //! ([`resolve`] has them). Main type: [`Chain`].
 
+mod link;
+mod members;
+
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
+use self::link::Link;
+pub use self::members::NotTaken;
 use crate::{
-    Callback, CallbackFailure, Callbacks, Catalog, Consequence, Decision, Disabled, Event, FailureRecord, Hook,
-    Identity, InstanceName, Key, Knobs, MeasurementSpec, Measurements, Moment, Outcome, Permit, Saved, SavedState,
-    Subscription, Summary, Value, Verdict,
+    Callback, CallbackFailure, Callbacks, Catalog, Decision, Disabled, Event, FailureRecord, Hook, Identity,
+    InstanceName, Key, Knobs, MeasurementSpec, Measurements, Moment, Outcome, Permit, Saved, SavedState, Summary,
+    Value, Verdict,
     resolve::{Answer, resolve},
 };
 
@@ -47,34 +52,10 @@ pub struct Chain {
     offered: usize,
     /// The last value of every report, by name, for checkpoints.
     reported: BTreeMap<String, Value>,
+    /// What callbacks did that have left.
+    retired: Vec<Summary>,
     event: Event,
     due: Vec<Key>,
-}
-
-struct Link {
-    callback: Box<dyn Callback>,
-    permit: Permit,
-    /// Subscriptions by hook, each with the keys that its patterns match.
-    plan: [Vec<Planned>; Hook::ALL.len()],
-    /// Size of the catalog when the patterns were expanded.
-    expanded_at: usize,
-    keys: StatKeys,
-    calls: u64,
-    decisions: u64,
-    failures: u64,
-    disabled: bool,
-}
-
-struct Planned {
-    subscription: Subscription,
-    keys: Vec<Key>,
-}
-
-#[derive(Clone, Copy)]
-struct StatKeys {
-    time: Key,
-    fuel: Key,
-    failures: Key,
 }
 
 impl Chain {
@@ -88,10 +69,7 @@ impl Chain {
         let offered = catalog.len();
         let mut links: Vec<Link> =
             callbacks.into_iter().map(|(callback, permit)| Link::new(&catalog, callback, permit)).collect();
-        links.sort_by(|a, b| {
-            let place = |link: &Link| (link.callback.order(), link.callback.identity().instance.clone());
-            place(a).cmp(&place(b))
-        });
+        links.sort_by_key(Link::place);
         let names: Vec<String> = links.iter().map(|link| format!("{}/", link.identity().instance)).collect();
         let unknown: Vec<UnknownMeasurement> = links.iter().flat_map(|link| link.unknown(&catalog, &names)).collect();
         if !unknown.is_empty() {
@@ -100,7 +78,16 @@ impl Chain {
         let moment =
             Moment { hook: Hook::TrainBegin, occurrence: 0, progress: Default::default(), detail: String::new() };
         let event = Event { moment, scalars: Vec::new(), vectors: Vec::new(), texts: Vec::new() };
-        Ok(Self { catalog, links, own: Vec::new(), offered, reported: BTreeMap::new(), event, due: Vec::new() })
+        Ok(Self {
+            catalog,
+            links,
+            own: Vec::new(),
+            offered,
+            reported: BTreeMap::new(),
+            retired: Vec::new(),
+            event,
+            due: Vec::new(),
+        })
     }
 
     /// Who is in the chain, in the order of calls, with what each may do.
@@ -214,7 +201,7 @@ impl Chain {
 
     fn note_usage(&mut self, at: usize) {
         let link = &self.links[at];
-        let (keys, usage, failures) = (link.keys, link.callback.usage(), link.failures);
+        let (keys, usage, failures) = (link.keys, link.usage(), link.failures);
         self.remember(keys.time, usage.time.as_secs_f64());
         self.remember(keys.fuel, usage.fuel as f64);
         self.remember(keys.failures, failures as f64);
@@ -291,120 +278,6 @@ impl Callbacks for Chain {
     }
 
     fn summaries(&self) -> Vec<Summary> {
-        self.links.iter().map(Link::summary).collect()
-    }
-}
-
-impl Link {
-    fn new(catalog: &Catalog, callback: Box<dyn Callback>, permit: Permit) -> Self {
-        let instance = &callback.identity().instance;
-        let offer = |what: &str, unit: &str, meaning: &str| {
-            catalog.offer(MeasurementSpec::new(format!("callback/{instance}/{what}"), unit, meaning))
-        };
-        let keys = StatKeys {
-            time: offer("time", "s", "wall-clock time of all calls of this callback in this process"),
-            fuel: offer("fuel", "1", "fuel of all calls of this callback in this process"),
-            failures: offer("failures", "1", "failed calls of this callback in this process"),
-        };
-        let mut plan: [Vec<Planned>; Hook::ALL.len()] = Default::default();
-        for subscription in callback.subscriptions() {
-            plan[subscription.hook.index()].push(Planned { subscription: subscription.clone(), keys: Vec::new() });
-        }
-        Self { callback, permit, plan, expanded_at: 0, keys, calls: 0, decisions: 0, failures: 0, disabled: false }
-    }
-
-    fn identity(&self) -> &Arc<Identity> {
-        self.callback.identity()
-    }
-
-    fn is_due(&self, hook: Hook, occurrence: u64) -> bool {
-        !self.disabled && self.plan[hook.index()].iter().any(|planned| planned.subscription.is_due(occurrence))
-    }
-
-    /// Adds the keys of all due subscriptions, each once, in the order of subscriptions.
-    fn collect_due(&mut self, catalog: &Catalog, hook: Hook, occurrence: u64, due: &mut Vec<Key>) {
-        // A report of a new name can only make the catalog longer.
-        let size = catalog.len();
-        if self.expanded_at != size {
-            for planned in self.plan.iter_mut().flatten() {
-                planned.expand(catalog);
-            }
-            self.expanded_at = size;
-        }
-        let start = due.len();
-        for planned in &self.plan[hook.index()] {
-            if planned.subscription.is_due(occurrence) {
-                let fresh = |key: &&Key| !due[start..].contains(key);
-                let keys: &[Key] = &planned.keys;
-                if due.len() == start {
-                    due.extend_from_slice(keys);
-                } else {
-                    let more: Vec<Key> = keys.iter().filter(fresh).copied().collect();
-                    due.extend(more);
-                }
-            }
-        }
-    }
-
-    fn call(&mut self, event: &Event) -> Result<Vec<Decision>, CallbackFailure> {
-        self.calls += 1;
-        let answer = self.callback.handle(event);
-        match &answer {
-            Ok(decisions) => self.decisions += decisions.len() as u64,
-            Err(failure) => self.count_failure(failure),
-        }
-        answer
-    }
-
-    fn count_failure(&mut self, failure: &CallbackFailure) {
-        self.failures += 1;
-        self.disabled = failure.consequence != Consequence::Restart;
-    }
-
-    /// What it reads and neither the catalog nor another callback's reports (`<instance>/`) can offer.
-    fn unknown(&self, catalog: &Catalog, reporters: &[String]) -> Vec<UnknownMeasurement> {
-        let subscriptions = self.callback.subscriptions().iter();
-        subscriptions
-            .flat_map(|subscription| subscription.reads.iter().map(move |name| (subscription.hook, name)))
-            .filter(|(_, name)| {
-                catalog.read_by(name).is_empty() && !reporters.iter().any(|own| name.as_str().starts_with(own.as_str()))
-            })
-            .map(|(hook, name)| UnknownMeasurement {
-                instance: self.identity().instance.clone(),
-                hook,
-                name: name.as_str().to_owned(),
-                nearest: catalog.nearest(name.as_str()),
-            })
-            .collect()
-    }
-
-    fn as_disabled(&self) -> Disabled {
-        let by = self.identity();
-        Disabled { instance: by.instance.clone(), sha256: by.sha256.clone() }
-    }
-
-    fn summary(&self) -> Summary {
-        let usage = self.callback.usage();
-        Summary {
-            by: Arc::clone(self.identity()),
-            calls: self.calls,
-            decisions: self.decisions,
-            failures: self.failures,
-            fuel: usage.fuel,
-            seconds: usage.time.as_secs_f64(),
-        }
-    }
-}
-
-impl Planned {
-    fn expand(&mut self, catalog: &Catalog) {
-        self.keys.clear();
-        for pattern in &self.subscription.reads {
-            for key in catalog.read_by(pattern) {
-                if !self.keys.contains(&key) {
-                    self.keys.push(key);
-                }
-            }
-        }
+        self.links.iter().map(Link::summary).chain(self.retired.iter().cloned()).collect()
     }
 }
