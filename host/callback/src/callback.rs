@@ -38,8 +38,18 @@ pub struct Usage {
     pub time: Duration,
 }
 
+/// How far a callback is behind that runs on a thread of its own. One that the loop waits for never is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lag {
+    /// Events that it never sees, since others came faster than it handled them; of the whole process.
+    pub dropped: u64,
+    /// Events that the state has not seen which [`Callback::save`] gives now: those that wait, and those that were
+    /// dropped since the state was taken.
+    pub unseen: u64,
+}
+
 /// One callback, wherever it runs.
-pub trait Callback {
+pub trait Callback: Send {
     /// Who it is.
     fn identity(&self) -> &Arc<Identity>;
 
@@ -64,7 +74,8 @@ pub trait Callback {
     /// When the call failed and there is no earlier good state.
     fn save(&mut self) -> Result<Option<(u32, Vec<u8>)>, CallbackFailure>;
 
-    /// The failure that the last [`Callback::save`] got over, since an earlier good state was there to be given.
+    /// A failure that nobody was told of yet: one that the last [`Callback::save`] got over, since an earlier good
+    /// state was there to be given; after [`Callback::finish`], each that came up since the last event.
     fn take_failure(&mut self) -> Option<CallbackFailure> {
         None
     }
@@ -78,6 +89,25 @@ pub trait Callback {
 
     /// What it has used so far.
     fn usage(&self) -> Usage;
+
+    /// How it stands with it.
+    fn standing(&self) -> Standing {
+        Standing::Running
+    }
+
+    /// How far it is behind.
+    fn lag(&self) -> Lag {
+        Lag::default()
+    }
+
+    /// There are no more events. Gives the answers that nobody has got yet, one for each event, in the order of
+    /// events; failures are left for [`Callback::take_failure`].
+    ///
+    /// A callback on a thread of its own first handles what waits, within a bound of its own. For any other there is
+    /// nothing to do.
+    fn finish(&mut self) -> Vec<Vec<Decision>> {
+        Vec::new()
+    }
 }
 
 /// A callback's state as a checkpoint keeps it.
@@ -130,10 +160,26 @@ pub struct Summary {
     pub decisions: u64,
     /// Calls that failed.
     pub failures: u64,
+    /// Events that it never saw, since others came faster than it handled them; 0 for one that the loop waits for.
+    pub dropped: u64,
     /// Fuel of all calls.
     pub fuel: u64,
     /// Wall-clock seconds of all calls.
     pub seconds: f64,
+}
+
+/// How it stands with a callback of a chain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Standing {
+    /// It answers its next event.
+    Running,
+    /// It passes some events over, after failures.
+    Paused,
+    /// It is not called again in this run.
+    Disabled,
+    /// It is not called again in this run, since it failed however often it was restarted.
+    Quarantined,
 }
 
 /// What the loop asks at a hook: event in, resolved controls out.
@@ -145,6 +191,12 @@ pub trait Callbacks {
     /// what has to be kept for it, such as the weights from before an update, is kept only then.
     fn reads(&mut self, _hook: Hook, _occurrence: u64) -> &[Key] {
         &[]
+    }
+
+    /// There are no more events: callbacks on threads of their own finish what waits for them, and what they answer is
+    /// resolved as at `train-end`, where the knobs have had their last effect.
+    fn finish(&mut self, _knobs: &Knobs) -> Outcome {
+        Outcome::default()
     }
 
     /// Everything of the callbacks that a checkpoint has to keep.

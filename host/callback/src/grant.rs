@@ -72,9 +72,12 @@ impl Permit {
         let asked_again = |asked: &&Pattern| manifest.knobs.iter().any(|again| again.covers(asked.as_str()));
         let mut asked: Vec<Pattern> = self.asked.iter().filter(asked_again).cloned().collect();
         // A new pattern within an old one asks for a part of it.
-        let within = |again: &&Pattern| self.asked.iter().any(|asked| asked.covers(again.as_str()));
-        asked.extend(manifest.knobs.iter().filter(within).cloned());
-        asked.dedup();
+        let within = |again: &Pattern| self.asked.iter().any(|asked| asked.covers(again.as_str()));
+        for again in &manifest.knobs {
+            if within(again) && !asked.contains(again) {
+                asked.push(again.clone());
+            }
+        }
         let requests = self.requests.iter().copied().filter(|held| manifest.requests.contains(held)).collect();
         Self { requests, asked, granted: self.granted.clone() }
     }
@@ -197,6 +200,9 @@ mod tests {
         let after = before.narrowed_to(&narrower);
         assert_eq!(after.requests(), [Request::Save]);
         assert!(after.knob("learning-rate/head").is_some() && after.knob("learning-rate/body").is_none());
+        let two = Manifest { knobs: vec!["clip-norm".into(), "learning-rate".into()], ..manifest() };
+        let before = Permit::new(&two, &Grant::Declared);
+        assert_eq!(before.narrowed_to(&two).narrowed_to(&two), before, "however often");
         let aside = Manifest { lane: Lane::Background, ..manifest() };
         assert_eq!(before.narrowed_to(&aside), Permit::default());
     }

@@ -64,8 +64,8 @@ pub mod number;
 mod outcome;
 mod resolve;
 
-pub use callback::{Callback, Callbacks, Disabled, Identity, Saved, SavedState, Summary, Usage};
-pub use chain::{Chain, NotTaken, UnknownMeasurement};
+pub use callback::{Callback, Callbacks, Disabled, Identity, Lag, Saved, SavedState, Standing, Summary, Usage};
+pub use chain::{Chain, NotTaken, Rehearsal, UnknownMeasurement};
 pub use decision::{Decision, Request};
 pub use event::{Event, Moment, Progress};
 pub use failure::{CallbackFailure, Consequence, FailureKind};

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::UnknownMeasurement;
 use crate::{
     Callback, CallbackFailure, Catalog, Consequence, Decision, Disabled, Event, Hook, Identity, InstanceName, Key,
-    MeasurementSpec, Permit, Subscription, Summary, Usage,
+    MeasurementSpec, Permit, Standing, Subscription, Summary, Usage,
 };
 
 pub(super) struct Link {
@@ -22,8 +22,11 @@ pub(super) struct Link {
     decisions: u64,
     pub(super) failures: u64,
     pub(super) disabled: bool,
-    /// What earlier callbacks in this place used.
+    /// What earlier callbacks in this place used, and were too slow to be shown.
     past: Usage,
+    past_dropped: u64,
+    /// What was shown last in this place: kept where it was written, so that it costs no copy.
+    pub(super) event: Option<Event>,
 }
 
 struct Planned {
@@ -36,6 +39,7 @@ pub(super) struct StatKeys {
     pub(super) time: Key,
     pub(super) fuel: Key,
     pub(super) failures: Key,
+    pub(super) dropped: Key,
 }
 
 impl Link {
@@ -48,6 +52,7 @@ impl Link {
             time: offer("time", "s", "wall-clock time of all calls of this callback in this process"),
             fuel: offer("fuel", "1", "fuel of all calls of this callback in this process"),
             failures: offer("failures", "1", "failed calls of this callback in this process"),
+            dropped: offer("dropped", "1", "events that this callback was too slow to be shown, in this process"),
         };
         let mut plan: [Vec<Planned>; Hook::ALL.len()] = Default::default();
         for subscription in callback.subscriptions() {
@@ -64,6 +69,8 @@ impl Link {
             failures: 0,
             disabled: false,
             past: Usage::default(),
+            past_dropped: 0,
+            event: None,
         }
     }
 
@@ -80,16 +87,19 @@ impl Link {
         !self.disabled && self.plan[hook.index()].iter().any(|planned| planned.subscription.is_due(occurrence))
     }
 
-    /// Adds the keys of all due subscriptions, each once, in the order of subscriptions.
-    pub(super) fn collect_due(&mut self, catalog: &Catalog, hook: Hook, occurrence: u64, due: &mut Vec<Key>) {
-        // A report of a new name can only make the catalog longer.
-        let size = catalog.len();
+    /// Finds out what the patterns match now; `size` is that of the catalog. A report of a new name can only make it
+    /// longer.
+    pub(super) fn expand(&mut self, catalog: &Catalog, size: usize) {
         if self.expanded_at != size {
             for planned in self.plan.iter_mut().flatten() {
                 planned.expand(catalog);
             }
             self.expanded_at = size;
         }
+    }
+
+    /// Adds the keys of all due subscriptions, each once, in the order of subscriptions.
+    pub(super) fn collect_due(&self, hook: Hook, occurrence: u64, due: &mut Vec<Key>) {
         let start = due.len();
         for planned in &self.plan[hook.index()] {
             if planned.subscription.is_due(occurrence) {
@@ -105,7 +115,9 @@ impl Link {
         }
     }
 
-    pub(super) fn call(&mut self, event: &Event) -> Result<Vec<Decision>, CallbackFailure> {
+    /// Shows the callback the event that was filled in.
+    pub(super) fn call(&mut self) -> Result<Vec<Decision>, CallbackFailure> {
+        let Some(event) = &self.event else { return Ok(Vec::new()) };
         self.calls += 1;
         let answer = self.callback.handle(event);
         match &answer {
@@ -148,10 +160,30 @@ impl Link {
         Usage { fuel: self.past.fuel + now.fuel, time: self.past.time + now.time }
     }
 
+    /// Events that callbacks in this place were too slow to be shown.
+    pub(super) fn dropped(&self) -> u64 {
+        self.past_dropped + self.callback.lag().dropped
+    }
+
+    /// Decisions that came without a call.
+    pub(super) fn count_decisions(&mut self, count: usize) {
+        self.decisions += count as u64;
+    }
+
     /// Goes on with the counts of the callback that was in this place before.
-    pub(super) fn follow(&mut self, before: &Self) {
+    pub(super) fn follow(&mut self, before: &mut Self) {
         (self.calls, self.decisions, self.failures) = (before.calls, before.decisions, before.failures);
-        self.past = before.usage();
+        (self.past, self.past_dropped) = (before.usage(), before.dropped());
+        self.event = before.event.take();
+    }
+
+    /// How it stands with it now.
+    pub(super) fn standing(&self) -> Standing {
+        match self.callback.standing() {
+            // It was disabled before this process began.
+            Standing::Running | Standing::Paused if self.disabled => Standing::Disabled,
+            standing => standing,
+        }
     }
 
     pub(super) fn summary(&self) -> Summary {
@@ -161,6 +193,7 @@ impl Link {
             calls: self.calls,
             decisions: self.decisions,
             failures: self.failures,
+            dropped: self.dropped(),
             fuel: usage.fuel,
             seconds: usage.time.as_secs_f64(),
         }

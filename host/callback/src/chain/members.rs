@@ -5,7 +5,7 @@
 use std::fmt;
 
 use super::{Chain, Link, UnknownMeasurement};
-use crate::{Callback, CallbackFailure, InstanceName, Permit};
+use crate::{Callback, CallbackFailure, Event, InstanceName, Permit, Standing, Summary};
 
 /// Why a callback was not taken; the chain is as it was.
 #[derive(Debug)]
@@ -35,6 +35,15 @@ impl fmt::Display for NotTaken {
 }
 
 impl std::error::Error for NotTaken {}
+
+/// What a callback was shown last and has kept, for trying out another one in its place.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rehearsal {
+    /// Its state, with the state's version; `None` where it has none.
+    pub state: Option<(u32, Vec<u8>)>,
+    /// The last event; `None` where it was shown none yet.
+    pub event: Option<Event>,
+}
 
 impl Chain {
     /// Takes a callback of a new name into the chain, at its place in the order.
@@ -107,6 +116,33 @@ impl Chain {
         at.is_some()
     }
 
+    /// What a new version of a callback can be tried out with: its state now, and the event that it was shown last.
+    /// `None` where there is none of that name.
+    ///
+    /// # Errors
+    ///
+    /// When it does not give its state. It is counted as a failure of the callback.
+    pub fn rehearsal(&mut self, name: &InstanceName) -> Option<Result<Rehearsal, CallbackFailure>> {
+        let at = self.position(name)?;
+        let link = &mut self.links[at];
+        let state = link.callback.save();
+        if let Some(failure) = state.as_ref().err().cloned().or_else(|| link.callback.take_failure()) {
+            link.count_failure(&failure);
+            return Some(Err(failure));
+        }
+        Some(state.map(|state| Rehearsal { state, event: link.event.clone() }))
+    }
+
+    /// How often a callback was called, with all that were in its place before.
+    pub fn calls(&self, name: &InstanceName) -> Option<u64> {
+        self.position(name).map(|at| self.links[at].summary().calls)
+    }
+
+    /// Who is in the chain now, with what each did so far and how it stands with it.
+    pub fn standings(&self) -> Vec<(Summary, Standing)> {
+        self.links.iter().map(|link| (link.summary(), link.standing())).collect()
+    }
+
     fn position(&self, name: &InstanceName) -> Option<usize> {
         self.links.iter().position(|link| link.identity().instance == *name)
     }
@@ -121,8 +157,8 @@ impl Chain {
     }
 
     fn exchange(&mut self, at: usize, mut link: Link) -> (Box<dyn Callback>, Permit) {
-        let old = self.links.remove(at);
-        link.follow(&old);
+        let mut old = self.links.remove(at);
+        link.follow(&mut old);
         self.put(link);
         (old.callback, old.permit)
     }

@@ -9,7 +9,7 @@ mod members;
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
 use self::link::Link;
-pub use self::members::NotTaken;
+pub use self::members::{NotTaken, Rehearsal};
 use crate::{
     Callback, CallbackFailure, Callbacks, Catalog, Decision, Disabled, Event, FailureRecord, Hook, Identity,
     InstanceName, Key, Knobs, MeasurementSpec, Measurements, Moment, Outcome, Permit, Saved, SavedState, Summary,
@@ -54,7 +54,6 @@ pub struct Chain {
     reported: BTreeMap<String, Value>,
     /// What callbacks did that have left.
     retired: Vec<Summary>,
-    event: Event,
     due: Vec<Key>,
 }
 
@@ -75,9 +74,6 @@ impl Chain {
         if !unknown.is_empty() {
             return Err(unknown);
         }
-        let moment =
-            Moment { hook: Hook::TrainBegin, occurrence: 0, progress: Default::default(), detail: String::new() };
-        let event = Event { moment, scalars: Vec::new(), vectors: Vec::new(), texts: Vec::new() };
         Ok(Self {
             catalog,
             links,
@@ -85,7 +81,6 @@ impl Chain {
             offered,
             reported: BTreeMap::new(),
             retired: Vec::new(),
-            event,
             due: Vec::new(),
         })
     }
@@ -139,7 +134,8 @@ impl Chain {
     }
 
     fn is_taken(&self, name: &str) -> bool {
-        let statistics = |link: &Link, key| [link.keys.time, link.keys.fuel, link.keys.failures].contains(&key);
+        let statistics =
+            |link: &Link, key| [link.keys.time, link.keys.fuel, link.keys.failures, link.keys.dropped].contains(&key);
         let taken = |key: Key| (key as usize) < self.offered || self.links.iter().any(|link| statistics(link, key));
         self.catalog.is_in_family(name) || self.catalog.key(name).is_some_and(taken)
     }
@@ -167,11 +163,12 @@ impl Chain {
         self.own[at] = Some(value);
     }
 
-    /// Fills the event with what one link reads now.
+    /// Fills a link's event with what it reads now.
     fn fill(&mut self, at: usize, moment: &Moment, measurements: &mut dyn Measurements) {
         self.due.clear();
-        self.links[at].collect_due(&self.catalog, moment.hook, moment.occurrence, &mut self.due);
-        let event = &mut self.event;
+        self.links[at].collect_due(moment.hook, moment.occurrence, &mut self.due);
+        let nothing = || Event { moment: moment.clone(), scalars: Vec::new(), vectors: Vec::new(), texts: Vec::new() };
+        let event = self.links[at].event.get_or_insert_with(nothing);
         event.moment.clone_from(moment);
         event.scalars.clear();
         event.vectors.clear();
@@ -190,9 +187,12 @@ impl Chain {
     /// Lists everything that is read at an occurrence of a hook, each key once.
     fn collect_all(&mut self, hook: Hook, occurrence: u64) {
         self.due.clear();
+        let size = self.catalog.len();
         for link in &mut self.links {
             if link.is_due(hook, occurrence) {
-                link.collect_due(&self.catalog, hook, occurrence, &mut self.due);
+                // An expansion of a family's pattern makes the catalog longer, and changes no other.
+                link.expand(&self.catalog, size);
+                link.collect_due(hook, occurrence, &mut self.due);
             }
         }
         self.due.sort_unstable();
@@ -201,10 +201,11 @@ impl Chain {
 
     fn note_usage(&mut self, at: usize) {
         let link = &self.links[at];
-        let (keys, usage, failures) = (link.keys, link.usage(), link.failures);
+        let (keys, usage, failures, dropped) = (link.keys, link.usage(), link.failures, link.dropped());
         self.remember(keys.time, usage.time.as_secs_f64());
         self.remember(keys.fuel, usage.fuel as f64);
         self.remember(keys.failures, failures as f64);
+        self.remember(keys.dropped, dropped as f64);
     }
 }
 
@@ -223,7 +224,7 @@ impl Callbacks for Chain {
             }
             self.fill(at, moment, measurements);
             let link = &mut self.links[at];
-            match link.call(&self.event) {
+            match link.call() {
                 Ok(decisions) if decisions.is_empty() => {}
                 Ok(decisions) => decided.push((at, decisions)),
                 Err(failure) => failures.push(FailureRecord { by: Arc::clone(link.identity()), failure }),
@@ -249,6 +250,30 @@ impl Callbacks for Chain {
     fn reads(&mut self, hook: Hook, occurrence: u64) -> &[Key] {
         self.collect_all(hook, occurrence);
         &self.due
+    }
+
+    fn finish(&mut self, knobs: &Knobs) -> Outcome {
+        let (mut answers, mut failures) = (Vec::new(), Vec::new());
+        for link in &mut self.links {
+            let given = link.callback.finish();
+            while let Some(failure) = link.callback.take_failure() {
+                link.count_failure(&failure);
+                failures.push(FailureRecord { by: Arc::clone(link.identity()), failure });
+            }
+            link.count_decisions(given.iter().map(Vec::len).sum());
+            answers.extend(given.into_iter().map(|decisions| (Arc::clone(link.identity()), decisions)));
+        }
+        let answer = |(by, decisions): (Arc<Identity>, Vec<Decision>)| {
+            let permit = self.permit(&by.instance).expect("its link was just asked");
+            Answer { by, permit, decisions }
+        };
+        let mut outcome = resolve(Hook::TrainEnd, answers.into_iter().map(answer).collect(), knobs);
+        self.refuse_taken_names(&mut outcome);
+        for (name, value) in &outcome.controls.reports {
+            self.publish(name, *value);
+        }
+        outcome.failures = failures;
+        outcome
     }
 
     fn save(&mut self) -> Saved {

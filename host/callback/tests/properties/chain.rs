@@ -1,7 +1,11 @@
 //! The rules of [`Chain`], for arbitrary callbacks that follow a script: who is called, who is shown what, who fails.
 //! Does not look into decisions: the other properties do.
 
-use std::{cell::RefCell, collections::BTreeMap, rc::Rc, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
 use host_callback::{
     Callback, CallbackFailure, Callbacks, Catalog, Chain, Consequence, Decision, Event, FailureKind, Grant, Hook,
@@ -43,7 +47,7 @@ struct Scripted {
     member: Member,
     identity: Arc<Identity>,
     catalog: Catalog,
-    calls: Rc<RefCell<Vec<Call>>>,
+    calls: Arc<Mutex<Vec<Call>>>,
     next: usize,
 }
 
@@ -64,7 +68,12 @@ impl Callback for Scripted {
         let named = |&(key, value): &(Key, f64)| (self.catalog.name(key).expect("a key of the catalog"), value);
         let shown = event.scalars.iter().map(named).map(|(name, value)| (name, value.to_bits())).collect();
         let Moment { hook, occurrence, .. } = event.moment;
-        self.calls.borrow_mut().push(Call { instance: self.member.name.into(), hook, occurrence, shown });
+        self.calls.lock().expect("nobody panicked").push(Call {
+            instance: self.member.name.into(),
+            hook,
+            occurrence,
+            shown,
+        });
         let answer = self.member.script[self.next % self.member.script.len()].clone();
         self.next += 1;
         answer.map_err(failure)
@@ -112,7 +121,7 @@ fn play_resumed(members: &[Member], parts: &[&[Moment]]) -> Played {
     let mut played = Played { calls: Vec::new(), outcomes: Vec::new() };
     let mut saved = Saved::default();
     for moments in parts {
-        let (catalog, calls) = (catalog(), Rc::new(RefCell::new(Vec::new())));
+        let (catalog, calls) = (catalog(), Arc::new(Mutex::new(Vec::new())));
         let callbacks = members.iter().map(|member| scripted(member, &catalog, &calls)).collect();
         let mut chain = Chain::new(catalog, callbacks).expect("all names exist");
         for state in &saved.states {
@@ -121,7 +130,7 @@ fn play_resumed(members: &[Member], parts: &[&[Moment]]) -> Played {
         chain.load_reports(&saved.reports);
         for moment in *moments {
             played.outcomes.push(chain.handle(moment, &mut Loss, &knobs()));
-            played.calls.push(calls.take());
+            played.calls.push(std::mem::take(&mut *calls.lock().expect("nobody panicked")));
         }
         saved = chain.save();
         assert!(saved.failures.is_empty() && saved.states.len() == members.len(), "{saved:?}");
@@ -129,12 +138,12 @@ fn play_resumed(members: &[Member], parts: &[&[Moment]]) -> Played {
     played
 }
 
-fn scripted(member: &Member, catalog: &Catalog, calls: &Rc<RefCell<Vec<Call>>>) -> (Box<dyn Callback>, Permit) {
+fn scripted(member: &Member, catalog: &Catalog, calls: &Arc<Mutex<Vec<Call>>>) -> (Box<dyn Callback>, Permit) {
     let callback = Scripted {
         member: member.clone(),
         identity: identity(member.name),
         catalog: catalog.clone(),
-        calls: Rc::clone(calls),
+        calls: Arc::clone(calls),
         next: 0,
     };
     (Box::new(callback), Permit::default())
@@ -301,7 +310,7 @@ proptest! {
         slip.remove(letter.index(wrong.len()));
         let who = who.index(members.len());
         members[who].subscriptions.push(Subscription { hook, every: 1, reads: vec![slip.as_str().into()] });
-        let (catalog, calls) = (catalog(), Rc::default());
+        let (catalog, calls) = (catalog(), Arc::default());
         let callbacks = members.iter().map(|member| scripted(member, &catalog, &calls)).collect();
         let Err(unknown) = Chain::new(catalog, callbacks) else { return Err(TestCaseError::fail("accepted")) };
         prop_assert_eq!(unknown.len(), 1, "{:?}", unknown);
@@ -320,7 +329,7 @@ proptest! {
     fn a_member_has_the_permit_that_it_joined_with(
         joining in vec((manifest(), any::<bool>()), 1..NAMES.len()),
     ) {
-        let calls = Rc::default();
+        let calls = Arc::default();
         let permits: Vec<Permit> = joining.iter().map(|(manifest, declared)| {
             Permit::new(manifest, if *declared { &Grant::Declared } else { &Grant::Observe })
         }).collect();
