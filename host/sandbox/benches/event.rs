@@ -1,32 +1,55 @@
-//! What a sandboxed callback costs a step, beside one that is part of the program.
+//! What a sandboxed callback costs a step, beside one that is part of the program, and with cold caches.
 //!
-//! Needs the built guests (`./test.sh`). `cargo bench -p host-sandbox` prints medians, then the ratio.
+//! Needs the built guests (`./test.sh`). `cargo bench -p host-sandbox` prints medians, then the ratios.
 
 use std::{
+    hint::black_box,
     io::Write as _,
     path::{Path, PathBuf},
     sync::{Arc, LazyLock},
     time::{Duration, Instant},
 };
 
-use divan::{Bencher, black_box};
+use divan::Bencher;
 use host_callback::{
-    Callback, CallbackFailure, Catalog, Decision, Event, Hook, Identity, InstanceName, Moment, Progress, RunInfo,
-    Subscription, Usage,
+    Callback, CallbackFailure, Catalog, Decision, Event, Hook, Identity, InstanceName, MeasurementSpec, Moment,
+    Progress, RunInfo, Subscription, Usage,
 };
 use host_sandbox::{InstanceSettings, Limits, LogLevel, OnFailure, Plugin, Sandbox, SandboxConfig, SandboxedCallback};
+use rayon::prelude::*;
 use serde_json::{Value, json};
 
-static PLUGIN: LazyLock<Arc<Plugin>> = LazyLock::new(|| {
-    let sandbox = Sandbox::new(SandboxConfig::default()).expect("a sandbox");
-    sandbox.load(&guest("evil")).expect("a plugin; ./test.sh builds it")
-});
+/// The allocator of the program.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-fn guest(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../target/guests/components/{name}.wasm"))
+/// Written against the contract itself: what the border costs.
+static BARE: LazyLock<Arc<Plugin>> = LazyLock::new(|| load("evil"));
+/// Written with the SDK, as plugins are: it finds every value by its name.
+static READER: LazyLock<Arc<Plugin>> = LazyLock::new(|| load("reader"));
+
+fn load(name: &str) -> Arc<Plugin> {
+    let sandbox = Sandbox::new(SandboxConfig::default()).expect("a sandbox");
+    sandbox.load(&guest(name)).expect("a plugin; ./test.sh builds it")
 }
 
-fn start(config: Value) -> SandboxedCallback {
+/// A built guest, where `CARGO_TARGET_DIR` puts it.
+fn guest(name: &str) -> PathBuf {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| PathBuf::from("target"), PathBuf::from);
+    root.join(target).join(format!("guests/components/{name}.wasm"))
+}
+
+/// The names of so many measurements; the catalog of the bench numbers them in this order.
+fn names(count: u32) -> Vec<String> {
+    (0..count).map(|at| format!("measurement/{at}")).collect()
+}
+
+fn start(plugin: &Arc<Plugin>, config: Value) -> SandboxedCallback {
+    let catalog = Catalog::new();
+    for name in names(64) {
+        catalog.offer(MeasurementSpec::new(name, "1", "a benchmark"));
+    }
     let settings = InstanceSettings {
         name: "bench".parse().expect("a name"),
         config,
@@ -34,10 +57,20 @@ fn start(config: Value) -> SandboxedCallback {
         limits: Limits::default(),
         on_failure: OnFailure::Restart,
         run: RunInfo { run: "bench".into(), description: "{}".into(), world_size: 1, ..RunInfo::default() },
-        catalog: Catalog::new(),
+        catalog,
         log: Arc::new(|_: &InstanceName, _: LogLevel, _: &str| {}),
     };
-    PLUGIN.start(settings).expect("it starts")
+    plugin.start(settings).expect("it starts")
+}
+
+/// Answers each event with a report.
+fn bare() -> SandboxedCallback {
+    start(&BARE, json!({"mode": "healthy"}))
+}
+
+/// Reads all values of an event by name, and answers with nothing, as a guard does when all is well.
+fn reader(scalars: u32) -> SandboxedCallback {
+    start(&READER, json!({ "reads": names(scalars) }))
 }
 
 fn event(scalars: u32) -> Event {
@@ -100,14 +133,20 @@ fn native(bencher: Bencher<'_, '_>, scalars: u32) {
 
 #[divan::bench(args = [0, 8, 64])]
 fn sandboxed(bencher: Bencher<'_, '_>, scalars: u32) {
-    let (mut callback, event) = (start(json!({"mode": "healthy"})), event(scalars));
+    let (mut callback, event) = (bare(), event(scalars));
+    bencher.bench_local(|| callback.handle(black_box(&event)));
+}
+
+#[divan::bench(args = [0, 8, 64])]
+fn sandboxed_by_name(bencher: Bencher<'_, '_>, scalars: u32) {
+    let (mut callback, event) = (reader(scalars), event(scalars));
     bencher.bench_local(|| callback.handle(black_box(&event)));
 }
 
 /// As in a run: the step goes on, so the state is asked for besides.
 #[divan::bench]
 fn sandboxed_with_state(bencher: Bencher<'_, '_>) {
-    let (mut callback, mut event) = (start(json!({"mode": "healthy"})), event(8));
+    let (mut callback, mut event) = (reader(8), event(8));
     bencher.bench_local(|| {
         event.moment.progress.step += 1;
         callback.handle(black_box(&event))
@@ -117,7 +156,7 @@ fn sandboxed_with_state(bencher: Bencher<'_, '_>) {
 /// A store, the guest in it, and the guest's own `start`: what a restart costs.
 #[divan::bench]
 fn new_instance(bencher: Bencher<'_, '_>) {
-    bencher.bench_local(|| start(json!({"mode": "healthy"})));
+    bencher.bench_local(bare);
 }
 
 #[divan::bench]
@@ -148,19 +187,50 @@ fn fastest(callback: &mut dyn Callback, event: &Event) -> Duration {
     (0..200).map(round).min().unwrap_or_default()
 }
 
+/// Medians of single calls, one after the other, each time after as much other work as a training step does.
+fn after_a_step<const N: usize>(mut callbacks: [SandboxedCallback; N], event: &Event) -> [Duration; N] {
+    const ROUNDS: usize = 301;
+    /// More than the caches of all cores but the last level hold.
+    const BYTES: usize = 32 << 20;
+    let mut memory = vec![1_u64; BYTES / 8];
+    let mut times = [const { Vec::new() }; N];
+    for _ in 0..ROUNDS {
+        memory.par_iter_mut().for_each(|word| *word = word.wrapping_mul(3));
+        for (callback, times) in callbacks.iter_mut().zip(&mut times) {
+            let began = Instant::now();
+            let _ = black_box(callback.handle(black_box(event)));
+            times.push(began.elapsed());
+        }
+    }
+    times.map(|mut times| *times.select_nth_unstable(ROUNDS / 2).1)
+}
+
 fn main() {
-    LazyLock::force(&PLUGIN);
+    LazyLock::force(&BARE);
+    LazyLock::force(&READER);
     divan::main();
+    let mut out = std::io::stdout().lock();
     let event = event(8);
     let native = fastest(&mut Native::new(), &event);
-    let mut callback = start(json!({"mode": "healthy"}));
-    let before = callback.usage();
-    let _ = callback.handle(&event);
-    let fuel = callback.usage().fuel - before.fuel;
-    let sandboxed = fastest(&mut callback, &event);
-    let ratio = sandboxed.as_secs_f64() / native.as_secs_f64();
+    for (what, mut callback) in [("bare, with a report", bare()), ("by name, without an answer", reader(8))] {
+        let before = callback.usage();
+        let _ = callback.handle(&event);
+        let fuel = callback.usage().fuel - before.fuel;
+        let sandboxed = fastest(&mut callback, &event);
+        let ratio = sandboxed.as_secs_f64() / native.as_secs_f64();
+        let _ = writeln!(
+            out,
+            "an event with 8 scalars, {what}: {sandboxed:?} and {fuel} fuel in the sandbox, {native:?} without: \
+             {ratio:.0} times as much"
+        );
+    }
+    let warm = fastest(&mut reader(8), &event);
+    let cold = after_a_step([reader(8), reader(8), reader(8), bare(), bare()], &event);
+    let ratios = cold.map(|cold| format!("{cold:?} ({:.0} times)", cold.as_secs_f64() / warm.as_secs_f64()));
     let _ = writeln!(
-        std::io::stdout(),
-        "an event with 8 scalars: {sandboxed:?} and {fuel} fuel in the sandbox, {native:?} without, {ratio:.0} times as much"
+        out,
+        "after other work, against {warm:?} right after another call: the first {}, further instances of it {} and {}, \
+         one of another plugin {}, a second of that {}",
+        ratios[0], ratios[1], ratios[2], ratios[3], ratios[4]
     );
 }

@@ -9,30 +9,29 @@
 //! besides that right before an event, whenever the callback has answered something since and
 //!
 //! - the last answer steered the run: what was decided must not be forgotten, or it would be decided twice; or
-//! - the run is some steps further, as many as keep the price of saving below [`STATE_FUEL`] a step.
+//! - the run is some steps further, as many as keep the price of saving low ([`Pace`]).
 //!
 //! So a Rust callback with a small state pays less than a microsecond a step, and loses only what it was shown
 //! in the very step at which it fails; one with an interpreter saves at every tenth step or so, and may lose
-//! what it saw in between. It is counted in steps and fuel and not in seconds, so that equal runs stay equal even
-//! when something crashes in them. Asking *before* an event and not after it means that a failing `save` costs
-//! that event, and never an answer that was already given.
+//! what it saw in between. Asking *before* an event and not after it means that a failing `save` costs that event,
+//! and never an answer that was already given.
 
 use std::{fmt, sync::Arc};
 
-use host_callback::{Callback, CallbackFailure, Decision, Event, FailureKind, Identity, Subscription, Usage};
+use host_callback::{
+    Callback, CallbackFailure, Decision, Event, FailureKind, Identity, Lane, Standing, Subscription, Usage,
+};
 
 use crate::{
-    InstanceSettings, Plugin,
+    Background, BackgroundSettings, InstanceSettings, Plugin,
     convert::{EventBuffer, subscriptions_in},
     error::StartErrorKind,
     failure::Fault,
     instance::Instance,
     log::{InstanceLog, LogLevel, Logger},
+    pace::Pace,
     restart::Policy,
 };
-
-/// Fuel a step that may be spent on asking for the state: about a microsecond, on average.
-const STATE_FUEL: u64 = 10_000;
 
 /// A state that the guest gave, and its version.
 #[derive(Clone, Debug, PartialEq)]
@@ -57,9 +56,8 @@ pub struct SandboxedCallback {
     usage: Usage,
     /// The last good state.
     state: Option<State>,
-    /// The step of the run when `state` was taken, and the fuel that it took.
-    state_step: u64,
-    state_fuel: u64,
+    /// When `state` was taken.
+    pace: Pace,
     /// The step of the last event.
     step: u64,
     /// The guest has answered something since `state` was taken.
@@ -102,8 +100,7 @@ impl SandboxedCallback {
             buffer: EventBuffer::default(),
             usage: Usage::default(),
             state: None,
-            state_step: settings.run.step,
-            state_fuel: 0,
+            pace: Pace::new(settings.run.step),
             step: settings.run.step,
             changed: false,
             steered: false,
@@ -115,6 +112,14 @@ impl SandboxedCallback {
         callback.subscriptions = subscriptions_in(subscriptions).map_err(StartErrorKind::Subscriptions)?;
         callback.instance = Some(instance);
         Ok(callback)
+    }
+
+    /// The callback as a chain holds it: one of the background lane goes to a thread of its own.
+    pub fn in_its_lane(self) -> Box<dyn Callback> {
+        match self.plugin.manifest().lane {
+            Lane::Inline => Box::new(self),
+            Lane::Background => Box::new(Background::new(self, BackgroundSettings::default())),
+        }
     }
 
     /// The plugin that it is an instance of.
@@ -171,8 +176,7 @@ impl SandboxedCallback {
 
     /// Whether the state is to be asked for before an event at this step.
     fn state_is_due(&self, step: u64) -> bool {
-        let pause = self.state_fuel.div_ceil(STATE_FUEL).max(1);
-        self.changed && (self.steered || step >= self.state_step.saturating_add(pause))
+        self.changed && (self.steered || self.pace.is_due(step))
     }
 
     /// Asks the live instance for its state; the old one stays if it fails.
@@ -183,8 +187,8 @@ impl SandboxedCallback {
             .save(&mut self.usage)
             .map_err(|fault| Fault { message: format!("`save`: {}", fault.message), ..fault })?;
         self.state = (!bytes.is_empty()).then(|| State { version: self.plugin.manifest().state_version, bytes });
-        self.state_fuel = self.usage.fuel - before;
-        (self.state_step, self.changed, self.steered) = (self.step, false, false);
+        self.pace.taken(self.step, self.usage.fuel - before);
+        (self.changed, self.steered) = (false, false);
         Ok(())
     }
 
@@ -257,6 +261,10 @@ impl Callback for SandboxedCallback {
 
     fn usage(&self) -> Usage {
         self.usage
+    }
+
+    fn standing(&self) -> Standing {
+        self.policy.standing()
     }
 }
 

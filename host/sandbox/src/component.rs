@@ -28,7 +28,7 @@ use crate::{
 const MAX_WORDS_BYTES: usize = 1 << 10;
 
 /// How WebAssembly begins, and then which of its two formats it is.
-const WASM: &[u8] = b"\0asm";
+pub(crate) const WASM: &[u8] = b"\0asm";
 const MODULE: &[u8] = &[1, 0, 0, 0];
 const COMPONENT: &[u8] = &[13, 0, 1, 0];
 
@@ -181,7 +181,7 @@ fn carries_component_type(module: &[u8]) -> bool {
 }
 
 /// An unsigned 32-bit number in WebAssembly's encoding, and what follows it.
-fn leb128(bytes: &[u8]) -> Option<(usize, &[u8])> {
+pub(crate) fn leb128(bytes: &[u8]) -> Option<(usize, &[u8])> {
     let mut value = 0_u64;
     for (at, byte) in bytes.iter().enumerate().take(5) {
         value |= u64::from(byte & 0x7f) << (7 * at);

@@ -18,19 +18,18 @@ const MAX_PATTERN_BYTES: usize = 256;
 /// Memory that is used again for each event.
 #[derive(Debug, Default)]
 pub(crate) struct EventBuffer {
-    scalars: Vec<types::Scalar>,
+    keys: Vec<u32>,
+    values: Vec<f64>,
 }
 
 impl EventBuffer {
-    /// Shows an event to `call` in the contract's shape. Words and vectors are borrowed; only scalars are
-    /// copied, since the contract's record and the domain's pair differ.
+    /// Shows an event to `call` in the contract's shape, as far as it is handed over. Two lists of plain numbers are
+    /// one copy of memory each on their way into a guest; a list of pairs would be a loop over its fields.
     pub(crate) fn show<R>(&mut self, event: &Event, call: impl FnOnce(types::Event<'_>) -> R) -> R {
-        self.scalars.clear();
-        self.scalars.extend(event.scalars.iter().map(|&(key, value)| types::Scalar { key, value }));
-        let vectors: Vec<types::Vector<'_>> =
-            event.vectors.iter().map(|(key, values)| types::Vector { key: *key, values }).collect();
-        let texts: Vec<types::Text<'_>> =
-            event.texts.iter().map(|(key, value)| types::Text { key: *key, value }).collect();
+        self.keys.clear();
+        self.values.clear();
+        self.keys.extend(event.scalars.iter().map(|(key, _)| *key));
+        self.values.extend(event.scalars.iter().map(|(_, value)| *value));
         let progress = event.moment.progress;
         call(types::Event {
             hook: hook_out(event.moment.hook),
@@ -41,10 +40,8 @@ impl EventBuffer {
                 samples: progress.samples,
                 tokens: progress.tokens,
             },
-            scalars: &self.scalars,
-            vectors: &vectors,
-            texts: &texts,
-            detail: &event.moment.detail,
+            keys: &self.keys,
+            values: &self.values,
         })
     }
 }

@@ -78,9 +78,11 @@ impl Instance {
         buffer: &mut EventBuffer,
         spent: &mut Usage,
     ) -> Result<Vec<Decision>, Fault> {
+        self.store.data_mut().shown.show(event);
         let decisions = self.ask(self.limits.answer_bytes, spent, |guest, store| {
             buffer.show(event, |event| guest.call_handle(store, event))
         })?;
+        self.store.data_mut().shown.clear();
         if decisions.is_empty() {
             return Ok(Vec::new());
         }

@@ -9,8 +9,8 @@
 //!
 //! - this process goes on: the guest's traps, loops, recursion, allocations and nonsense end its own call and cost
 //!   its own instance, within the [`Limits`] of that call;
-//! - it reaches nothing: what it imports must be in a short list of functions of ours (`log`, `name-of`,
-//!   `key-of`), none of which touches files, network or clock, or waits;
+//! - it reaches nothing: what it imports must be in a short list of functions of ours (the log, the names of
+//!   measurements, the event that it answers), none of which touches files, network or clock, or waits;
 //! - what it hands over is bounded before it is copied and cleaned before it is shown, and its decisions are
 //!   judged elsewhere;
 //! - equal runs stay equal: budgets count fuel, calls and steps. Only the deadline is a matter of time, and the
@@ -52,6 +52,7 @@
 //! call ends it. A **callback** is what the run sees: it outlives its instances, and carries the last good
 //! **state** from one to the next.
 
+mod background;
 mod bindings;
 mod cache;
 mod callback;
@@ -64,19 +65,24 @@ mod failure;
 mod instance;
 mod limiter;
 mod limits;
+mod live;
 mod log;
 mod manifest;
+mod pace;
 mod plugin;
 mod restart;
 mod schema;
+mod shown;
 mod store;
 mod text;
 mod world;
 
+pub use background::{Background, BackgroundSettings};
 pub use callback::SandboxedCallback;
 pub use engine::{Sandbox, SandboxConfig};
 pub use error::{LoadError, LoadErrorKind, SandboxError, StartError, StartErrorKind};
 pub use limits::{BadLimit, Limits};
+pub use live::{Live, LiveNews, LiveRow, LiveSetup, LiveSink, LiveTimes, Loaded, Roster, Wanted, plugin_files};
 pub use log::{LogLevel, LogSink};
 pub use plugin::{InstanceSettings, Plugin};
 pub use restart::OnFailure;

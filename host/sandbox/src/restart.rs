@@ -3,7 +3,7 @@
 //! Pure: it counts calls and neither makes instances nor looks at clocks, so that equal runs treat their
 //! callbacks alike. Main type: [`Policy`].
 
-use host_callback::Consequence;
+use host_callback::{Consequence, Standing};
 use serde::{Deserialize, Serialize};
 
 /// What a failure of an instance means for the run: `on-failure` in the configuration.
@@ -55,6 +55,16 @@ impl Policy {
         let paused = self.pause > 0;
         self.pause = self.pause.saturating_sub(1);
         !paused
+    }
+
+    /// How it stands with the callback.
+    pub(crate) fn standing(&self) -> Standing {
+        match (self.ended, self.on_failure) {
+            (true, OnFailure::Restart) => Standing::Quarantined,
+            (true, OnFailure::Disable | OnFailure::StopRun) => Standing::Disabled,
+            (false, _) if self.pause > 0 => Standing::Paused,
+            (false, _) => Standing::Running,
+        }
     }
 
     pub(crate) fn succeeded(&mut self) {

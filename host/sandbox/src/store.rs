@@ -5,7 +5,7 @@
 use host_callback::Catalog;
 use wasmtime::Store;
 
-use crate::{Limits, clock::Running, limiter::Limiter, log::InstanceLog};
+use crate::{Limits, clock::Running, limiter::Limiter, log::InstanceLog, shown::Shown};
 
 /// Fuel that a call to the host costs, and then one unit a byte handed over: about what it takes, in the
 /// time that the same amount of WebAssembly takes.
@@ -17,6 +17,8 @@ pub(crate) struct StoreData {
     pub(crate) log: InstanceLog,
     /// Names and numbers of measurements; empty while a guest describes itself.
     pub(crate) catalog: Catalog,
+    /// The event that is being answered.
+    pub(crate) shown: Shown,
     /// What the running call may still make the host do, in fuel.
     host_fuel_left: u64,
     limits: Limits,
@@ -31,7 +33,8 @@ pub(crate) struct HostFuelUsedUp;
 
 impl StoreData {
     pub(crate) fn new(limits: &Limits, log: InstanceLog, catalog: Catalog, running: Running) -> Self {
-        Self { limiter: Limiter::new(limits), log, catalog, host_fuel_left: 0, limits: *limits, _running: running }
+        let (limiter, shown) = (Limiter::new(limits), Shown::default());
+        Self { limiter, log, catalog, shown, host_fuel_left: 0, limits: *limits, _running: running }
     }
 
     pub(crate) fn limits(&self) -> &Limits {

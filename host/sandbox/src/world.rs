@@ -33,7 +33,10 @@ pub(crate) struct Offered {
 
 /// Everything that is linked.
 pub(crate) const OFFERED: [Offered; 2] = [
-    Offered { interface: "train-host:callback/host", functions: &["log", "name-of", "key-of"] },
+    Offered {
+        interface: "train-host:callback/host",
+        functions: &["log", "name-of", "key-of", "detail", "vectors", "vector", "texts", "text"],
+    },
     // Types only, but a component names the interface that they come from.
     Offered { interface: "train-host:callback/types", functions: &[] },
 ];
@@ -79,13 +82,39 @@ impl host::Host for StoreData {
     }
 
     fn name_of(&mut self, key: u32) -> wasmtime::Result<Option<String>> {
-        self.pay(0)?;
-        serve("name-of", || self.catalog.name(key))
+        let name = serve("name-of", || self.catalog.name(key))?;
+        self.pay(name.as_deref().map_or(0, str::len))?;
+        Ok(name)
     }
 
     fn key_of(&mut self, name: String) -> wasmtime::Result<Option<u32>> {
         self.pay(name.len())?;
         serve("key-of", || self.catalog.key(&name))
+    }
+
+    fn detail(&mut self) -> wasmtime::Result<String> {
+        self.pay(self.shown.detail.len())?;
+        serve("detail", || self.shown.detail.clone())
+    }
+
+    fn vectors(&mut self) -> wasmtime::Result<Vec<u32>> {
+        self.pay(size_of::<u32>() * self.shown.vectors().count())?;
+        serve("vectors", || self.shown.vectors().collect())
+    }
+
+    fn vector(&mut self, key: u32) -> wasmtime::Result<Option<Vec<f32>>> {
+        self.pay(self.shown.vector(key).map_or(0, size_of_val))?;
+        serve("vector", || self.shown.vector(key).map(<[f32]>::to_vec))
+    }
+
+    fn texts(&mut self) -> wasmtime::Result<Vec<u32>> {
+        self.pay(size_of::<u32>() * self.shown.texts().count())?;
+        serve("texts", || self.shown.texts().collect())
+    }
+
+    fn text(&mut self, key: u32) -> wasmtime::Result<Option<String>> {
+        self.pay(self.shown.text(key).map_or(0, str::len))?;
+        serve("text", || self.shown.text(key).map(str::to_owned))
     }
 }
 

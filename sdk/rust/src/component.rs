@@ -8,6 +8,7 @@ use crate::bindings::exports::train_host::callback::callback::Guest;
 use crate::bindings::train_host::callback::{host, types as wit};
 use crate::instance::{Instance, Running};
 use crate::names::Catalog;
+use crate::rest::Source;
 use crate::{Callback, Decision, Run, log, manifest};
 
 thread_local! {
@@ -25,13 +26,13 @@ impl<C: Callback> Guest for Component<C> {
 
     fn start(config: String, run: wit::RunInfo) -> Result<Vec<wit::Subscription>, String> {
         log::report_panics();
-        let (instance, subscriptions) = Instance::<C>::start(&config, &Run::from(run), HostCatalog)?;
+        let (instance, subscriptions) = Instance::<C>::start(&config, &Run::from(run), Host)?;
         INSTANCE.set(Some(Box::new(instance)));
         Ok(subscriptions)
     }
 
     fn handle(event: wit::Event) -> Result<Vec<Decision>, String> {
-        with_instance(|instance| instance.handle(&event))
+        with_instance(|instance| instance.handle(&event, &Host))
     }
 
     fn save() -> Result<Vec<u8>, String> {
@@ -50,15 +51,37 @@ fn with_instance<T>(call: impl FnOnce(&mut dyn Running) -> Result<T, String>) ->
     })
 }
 
-/// The catalog of the run, behind two imported functions.
-struct HostCatalog;
+/// The host, behind imported functions.
+struct Host;
 
-impl Catalog for HostCatalog {
+impl Catalog for Host {
     fn key_of(&self, name: &str) -> Option<u32> {
         host::key_of(name)
     }
 
     fn name_of(&self, key: u32) -> Option<String> {
         host::name_of(key)
+    }
+}
+
+impl Source for Host {
+    fn detail(&self) -> String {
+        host::detail()
+    }
+
+    fn vectors(&self) -> Vec<u32> {
+        host::vectors()
+    }
+
+    fn vector(&self, key: u32) -> Option<Vec<f32>> {
+        host::vector(key)
+    }
+
+    fn texts(&self) -> Vec<u32> {
+        host::texts()
+    }
+
+    fn text(&self, key: u32) -> Option<String> {
+        host::text(key)
     }
 }

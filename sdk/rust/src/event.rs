@@ -1,24 +1,31 @@
 //! What a callback is shown at a hook.
 //! Holds only what was subscribed to; a value that is not known now is missing.
 
+use std::cell::Cell;
 use std::rc::Rc;
 
 use crate::bindings::train_host::callback::types as wit;
 use crate::names::{Names, matches};
+use crate::rest::{Rest, Source};
 use crate::{Answer, Hook, Progress, log};
 
 /// What a callback is shown at a hook.
 ///
 /// Measurements are asked for by name. The number behind a name is looked up in the host once and then remembered, so
-/// that reading one costs a few comparisons.
+/// that reading one costs a few comparisons. Numbers come along with the event; vectors, words and
+/// [`detail`](Self::detail) are fetched from the host by whoever asks for them, once an event.
 pub struct Event<'a> {
     raw: &'a wit::Event,
     names: &'a Names,
+    rest: Rest<'a>,
+    /// Where the next key is looked for first. Numbers come in the order of subscriptions, in which they are read
+    /// too as a rule.
+    next: Cell<usize>,
 }
 
 impl<'a> Event<'a> {
-    pub(crate) fn new(raw: &'a wit::Event, names: &'a Names) -> Self {
-        Self { raw, names }
+    pub(crate) fn new(raw: &'a wit::Event, source: &'a dyn Source, names: &'a Names) -> Self {
+        Self { raw, names, rest: Rest::new(source), next: Cell::new(0) }
     }
 
     /// The moment in the loop.
@@ -42,17 +49,26 @@ impl<'a> Event<'a> {
     /// Why: the stop reason at `train-end`, the error at `failure`, the tag at `save-begin` and `save-end`.
     #[must_use]
     pub fn detail(&self) -> &str {
-        &self.raw.detail
+        self.rest.detail()
     }
 
     /// The measurement of this name, if it is one number, was subscribed to and is known now. It can be NaN.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<f64> {
-        if self.raw.scalars.is_empty() {
+        if self.raw.keys.is_empty() {
             return None;
         }
-        let key = self.names.key_of(name)?;
-        self.raw.scalars.iter().find(|scalar| scalar.key == key).map(|scalar| scalar.value)
+        let place = self.place_of(self.names.key_of(name)?)?;
+        self.raw.values.get(place).copied()
+    }
+
+    fn place_of(&self, key: u32) -> Option<usize> {
+        let keys = &self.raw.keys;
+        let next = self.next.get();
+        let place =
+            if keys.get(next) == Some(&key) { next } else { keys.iter().position(|&candidate| candidate == key)? };
+        self.next.set(place + 1);
+        Some(place)
     }
 
     /// As [`get`](Self::get), and the first time that it is missing says so in the log and the timeline.
@@ -72,21 +88,13 @@ impl<'a> Event<'a> {
     /// The measurement of this name, if it is several numbers.
     #[must_use]
     pub fn vector(&self, name: &str) -> Option<&[f32]> {
-        if self.raw.vectors.is_empty() {
-            return None;
-        }
-        let key = self.names.key_of(name)?;
-        self.raw.vectors.iter().find(|vector| vector.key == key).map(|vector| vector.values.as_slice())
+        self.rest.vector(self.names.key_of(name)?)
     }
 
     /// The measurement of this name, if it is words.
     #[must_use]
     pub fn text(&self, name: &str) -> Option<&str> {
-        if self.raw.texts.is_empty() {
-            return None;
-        }
-        let key = self.names.key_of(name)?;
-        self.raw.texts.iter().find(|text| text.key == key).map(|text| text.value.as_str())
+        self.rest.text(self.names.key_of(name)?)
     }
 
     /// All single numbers whose names fit `pattern` (`*` allowed), with their names.
@@ -96,16 +104,17 @@ impl<'a> Event<'a> {
 
     /// All single numbers with their names.
     pub fn scalars(&self) -> impl Iterator<Item = (Rc<str>, f64)> {
-        self.raw.scalars.iter().filter_map(|scalar| Some((self.names.name_of(scalar.key)?, scalar.value)))
+        let numbers = self.raw.keys.iter().zip(&self.raw.values);
+        numbers.filter_map(|(key, value)| Some((self.names.name_of(*key)?, *value)))
     }
 
     /// All lists of numbers with their names.
     pub fn vectors(&self) -> impl Iterator<Item = (Rc<str>, &[f32])> {
-        self.raw.vectors.iter().filter_map(|vector| Some((self.names.name_of(vector.key)?, vector.values.as_slice())))
+        self.rest.vectors().filter_map(|key| Some((self.names.name_of(key)?, self.rest.vector(key)?)))
     }
 
     /// All words with their names.
     pub fn texts(&self) -> impl Iterator<Item = (Rc<str>, &str)> {
-        self.raw.texts.iter().filter_map(|text| Some((self.names.name_of(text.key)?, text.value.as_str())))
+        self.rest.texts().filter_map(|key| Some((self.names.name_of(key)?, self.rest.text(key)?)))
     }
 }

@@ -3,6 +3,7 @@
 
 use crate::bindings::train_host::callback::types as wit;
 use crate::names::{Catalog, Names};
+use crate::rest::Source;
 use crate::state::{Saved, from_json, to_json};
 use crate::{Answer, Callback, Decision, Event, Run};
 
@@ -33,15 +34,16 @@ impl<C: Callback> Instance<C> {
 
 /// An [`Instance`] of some callback: a component has one, of a type that the exports need not know.
 pub(crate) trait Running {
-    fn handle(&mut self, event: &wit::Event) -> Result<Vec<Decision>, String>;
+    /// `source` has what is not in the event itself.
+    fn handle(&mut self, event: &wit::Event, source: &dyn Source) -> Result<Vec<Decision>, String>;
     fn save(&self) -> Result<Vec<u8>, String>;
     fn load(&mut self, state: Vec<u8>, version: u32) -> Result<(), String>;
 }
 
 impl<C: Callback> Running for Instance<C> {
-    fn handle(&mut self, event: &wit::Event) -> Result<Vec<Decision>, String> {
+    fn handle(&mut self, event: &wit::Event, source: &dyn Source) -> Result<Vec<Decision>, String> {
         let mut answer = Answer::default();
-        self.callback.handle(&mut self.state, &Event::new(event, &self.names), &mut answer);
+        self.callback.handle(&mut self.state, &Event::new(event, source, &self.names), &mut answer);
         answer.into_result()
     }
 

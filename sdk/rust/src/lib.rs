@@ -55,6 +55,7 @@ pub mod log;
 mod manifest;
 mod mode;
 mod names;
+mod rest;
 mod run;
 mod state;
 mod subscriptions;

@@ -27,7 +27,7 @@ impl Names {
     }
 
     pub(crate) fn key_of(&self, name: &str) -> Option<u32> {
-        if let Some(key) = self.find(|(known, _)| **known == *name, |(_, key)| *key) {
+        if let Some(key) = self.find(|(known, _)| is_same(known, name), |(_, key)| *key) {
             return Some(key);
         }
         let key = self.catalog.key_of(name)?;
@@ -53,6 +53,24 @@ impl Names {
         };
         self.next.set(if place + 1 == known.len() { 0 } else { place + 1 });
         known.get(place).map(take)
+    }
+}
+
+/// Whether two names are equal, eight bytes at a time: the target's own comparison goes byte by byte, which for eight
+/// names takes longer than the rest of an event.
+fn is_same(one: &str, other: &str) -> bool {
+    let (one, other) = (one.as_bytes(), other.as_bytes());
+    if one.len() != other.len() {
+        return false;
+    }
+    // The last eight overlap with those before them, so that nothing is left over.
+    match (one.last_chunk(), other.last_chunk()) {
+        (Some(end), Some(other_end)) => {
+            let chunks = one.as_chunks().0.iter().zip(other.as_chunks().0);
+            u64::from_le_bytes(*end) == u64::from_le_bytes(*other_end)
+                && chunks.map(|(one, other)| (u64::from_le_bytes(*one), u64::from_le_bytes(*other))).all(|(a, b)| a == b)
+        }
+        _ => one.iter().eq(other),
     }
 }
 
@@ -100,6 +118,16 @@ mod tests {
             ("*norm*", "gradient-norm/x", true),
         ] {
             assert_eq!(matches(pattern, name), fits, "{pattern} against {name}");
+        }
+    }
+
+    #[test]
+    fn only_equal_names_are_the_same() {
+        let names = ["", "a", "b", "loss", "lost", "12345678", "12345679", "123456789", "eval/accuracy", "eval/accuracx"];
+        for (place, one) in names.iter().enumerate() {
+            for (other_place, other) in names.iter().enumerate() {
+                assert_eq!(is_same(one, &other.to_string()), place == other_place, "{one} and {other}");
+            }
         }
     }
 

@@ -11,6 +11,7 @@ use crate::bindings::train_host::callback::types as wit;
 use crate::instance::{Instance, Running};
 use crate::log::Level;
 use crate::names::{Catalog, matches};
+use crate::rest::Source;
 use crate::state::to_json;
 use crate::{Callback, Decision, Hook, Progress, Run};
 
@@ -112,8 +113,8 @@ impl<C: Callback> Harness<C> {
             return Ok(Vec::new());
         }
         let read = |name: &str| due.iter().flat_map(|subscription| &subscription.reads).any(|read| matches(read, name));
-        let event = moment.into_event(&self.catalog, read);
-        self.instance.handle(&event)
+        let (event, shown) = moment.into_event(&self.catalog, read);
+        self.instance.handle(&event, &shown)
     }
 
     /// What a resume does: save the state, start a new instance with the same configuration, give it the state.
@@ -217,28 +218,44 @@ impl Moment {
         self
     }
 
-    fn into_event(self, catalog: &Table, read: impl Fn(&str) -> bool) -> wit::Event {
+    /// What is handed over, and what is asked for.
+    fn into_event(self, catalog: &Table, read: impl Fn(&str) -> bool) -> (wit::Event, Shown) {
         let key = |name: &str| read(name).then(|| catalog.number(name));
-        wit::Event {
-            hook: self.hook,
-            progress: self.progress,
-            scalars: self
-                .scalars
-                .into_iter()
-                .filter_map(|(name, value)| Some(wit::Scalar { key: key(&name)?, value }))
-                .collect(),
-            vectors: self
-                .vectors
-                .into_iter()
-                .filter_map(|(name, values)| Some(wit::Vector { key: key(&name)?, values }))
-                .collect(),
-            texts: self
-                .texts
-                .into_iter()
-                .filter_map(|(name, value)| Some(wit::Text { key: key(&name)?, value }))
-                .collect(),
-            detail: self.detail,
-        }
+        let (keys, values) =
+            self.scalars.into_iter().filter_map(|(name, value)| Some((key(&name)?, value))).unzip();
+        let event = wit::Event { hook: self.hook, progress: self.progress, keys, values };
+        let vectors = self.vectors.into_iter().filter_map(|(name, values)| Some((key(&name)?, values))).collect();
+        let texts = self.texts.into_iter().filter_map(|(name, value)| Some((key(&name)?, value))).collect();
+        (event, Shown { detail: self.detail, vectors, texts })
+    }
+}
+
+/// The rest of a test's event.
+struct Shown {
+    detail: String,
+    vectors: Vec<(u32, Vec<f32>)>,
+    texts: Vec<(u32, String)>,
+}
+
+impl Source for Shown {
+    fn detail(&self) -> String {
+        self.detail.clone()
+    }
+
+    fn vectors(&self) -> Vec<u32> {
+        self.vectors.iter().map(|(key, _)| *key).collect()
+    }
+
+    fn vector(&self, key: u32) -> Option<Vec<f32>> {
+        self.vectors.iter().find(|(known, _)| *known == key).map(|(_, values)| values.clone())
+    }
+
+    fn texts(&self) -> Vec<u32> {
+        self.texts.iter().map(|(key, _)| *key).collect()
+    }
+
+    fn text(&self, key: u32) -> Option<String> {
+        self.texts.iter().find(|(known, _)| *known == key).map(|(_, text)| text.clone())
     }
 }
 

@@ -3,7 +3,8 @@
 use std::{sync::Arc, time::Duration};
 
 use host_callback::{
-    Answer, Callback as _, Catalog, Decision, Grant, Hook, KnobSpec, Knobs, MeasurementSpec, Permit, Verdict, resolve,
+    Answer, Callback as _, Catalog, Decision, Event, Grant, Hook, KnobSpec, Knobs, MeasurementSpec, Moment, Permit,
+    Verdict, resolve,
 };
 use host_sandbox::{Limits, LogLevel};
 use serde_json::{Value, json};
@@ -41,6 +42,44 @@ fn an_event_arrives_as_it_is() {
         assert_eq!(shown, expected);
     }
     drop(rig.catalog);
+}
+
+/// The notes of an answer.
+fn notes(decisions: &[Decision]) -> Vec<&str> {
+    let note = |decision| match decision {
+        &Decision::Note(ref line) => Some(line.as_str()),
+        _ => None,
+    };
+    decisions.iter().filter_map(note).collect()
+}
+
+#[test]
+fn the_rest_of_an_event_is_there_while_it_is_answered() {
+    let nothing = r#""" [] [] [] [] (None, None)"#;
+    let mut rig = Rig::start("evil", json!({"mode": "pull"}));
+    let full = Event {
+        vectors: vec![(3, vec![0.5, f32::NAN]), (9, Vec::new())],
+        texts: vec![(4, "grüß dich".into()), (5, String::new())],
+        ..event(Hook::StepEnd, 1)
+    };
+    let mut full = Event { moment: Moment { detail: "because".into(), ..full.moment.clone() }, ..full };
+    let everything = r#""because" [(3, Some([0.5, NaN])), (9, Some([]))] [(4, Some("grüß dich")), (5, Some(""))] [None, None] [None, None] (None, None)"#;
+    assert_eq!(notes(&rig.callback.handle(&full).unwrap()), [nothing, everything]);
+    assert_eq!(rig.callback.save().unwrap().unwrap().1, nothing.as_bytes(), "nothing of an event is left after it");
+    full.vectors.clear();
+    full.moment.detail.clear();
+    let rest = r#""" [] [(4, Some("grüß dich")), (5, Some(""))] [None, None] [] (None, None)"#;
+    assert_eq!(notes(&rig.callback.handle(&full).unwrap()), [nothing, rest], "nothing of an earlier event");
+}
+
+#[test]
+fn asking_for_the_event_without_end_is_stopped_by_fuel() {
+    let limits = Limits { fuel: 1_000_000, deadline: Duration::from_secs(600), ..small() };
+    let mut rig = Setup { limits, ..Setup::default() }.start("evil", json!({"mode": "pull-forever"})).unwrap();
+    let vectors = vec![(0, vec![1.0; 10_000])];
+    let failure = rig.callback.handle(&Event { vectors, ..event(Hook::StepEnd, 1) }).unwrap_err();
+    assert_eq!(failure.kind, host_callback::FailureKind::Fuel, "{failure}");
+    assert!(failure.message.contains("calls to the host"), "a byte costs a unit, so it is the host's part: {failure}");
 }
 
 #[test]

@@ -7,6 +7,7 @@
 //! - `start`: configurations, and guests that fail to start.
 //! - `failures`: attacks on a running callback, and what follows.
 //! - `state`: what is kept over a failure and a checkpoint.
+//! - `swap`: what changes while a run goes on.
 //! - `exchange`: events, decisions and log lines on their way through.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
@@ -14,6 +15,8 @@
 mod exchange;
 mod failures;
 mod load;
+mod stage;
 mod start;
 mod state;
 mod support;
+mod swap;

@@ -115,14 +115,10 @@ unsafe extern "C" fn handle(
     epoch: f64,
     samples: i64,
     tokens: i64,
-    scalars: *mut u8,
-    scalars_length: usize,
-    vectors: *mut u8,
-    vectors_length: usize,
-    texts: *mut u8,
-    texts_length: usize,
-    detail: *mut u8,
-    detail_length: usize,
+    keys: *mut u8,
+    keys_length: usize,
+    values: *mut u8,
+    values_length: usize,
 ) -> *mut u8 {
     match attack() {
         Attack::HugeList => return answer(0, 8, 1_000_000_000),
@@ -143,14 +139,10 @@ unsafe extern "C" fn handle(
             epoch,
             samples,
             tokens,
-            scalars,
-            scalars_length,
-            vectors,
-            vectors_length,
-            texts,
-            texts_length,
-            detail,
-            detail_length,
+            keys,
+            keys_length,
+            values,
+            values_length,
         )
     }
 }

@@ -62,6 +62,10 @@ pub(crate) enum Mode {
     LongWords,
     /// A8: a note that is not UTF-8.
     BadWords,
+    /// None: notes what the host gives in `start`, and what it gives for the event; `save` gives what it gives then.
+    Pull,
+    /// Asks for vectors without end.
+    PullForever,
     /// A22.
     SaveError,
     /// A22.

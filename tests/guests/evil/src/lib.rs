@@ -9,6 +9,7 @@ mod config;
 mod decisions;
 mod flood;
 mod memory;
+mod pull;
 mod recursion;
 mod spin;
 mod state;
@@ -28,6 +29,8 @@ use config::{Config, Mode};
 struct Evil {
     config: Config,
     seen: u64,
+    /// What the host gave when there was no event.
+    without_event: Option<String>,
 }
 
 thread_local! {
@@ -61,7 +64,8 @@ impl Guest for Component {
             _ => {}
         }
         let subscription = Subscription { hook: config.hook()?, every: 1, reads: config.reads.clone() };
-        EVIL.set(Some(Evil { config, seen: 0 }));
+        let without_event = (config.mode == Mode::Pull).then(pull::everything);
+        EVIL.set(Some(Evil { config, seen: 0, without_event }));
         Ok(vec![subscription])
     }
 
@@ -69,6 +73,7 @@ impl Guest for Component {
         with_evil(|evil| {
             evil.seen += 1;
             let mut decisions = vec![Decision::Report(Report { name: "seen".into(), value: evil.seen as f64 })];
+            decisions.extend(evil.without_event.clone().map(Decision::Note));
             if evil.config.is_due(event.progress.step) {
                 attack(&evil.config, &mut decisions)?;
             }
@@ -104,6 +109,8 @@ fn attack(config: &Config, decisions: &mut Vec<Decision>) -> Result<(), String> 
         Mode::ManyDecisions => decisions.extend(decisions::many(config.work)),
         Mode::LongWords => decisions.extend(words::long(config.work)),
         Mode::BadWords => decisions.extend(words::bad()),
+        Mode::Pull => decisions.push(Decision::Note(pull::everything())),
+        Mode::PullForever => pull::forever(),
         _ => {}
     }
     Ok(())
