@@ -86,7 +86,7 @@ impl<B: AutodiffBackend, T: Task<B>> Session<'_, B, T> {
         }
     }
 
-    fn tell(&mut self, moment: &Moment, outcome: &Outcome) {
+    pub(crate) fn tell(&mut self, moment: &Moment, outcome: &Outcome) {
         let (progress, hook) = (moment.progress, moment.hook);
         for failure in &outcome.failures {
             self.observer.observe(&RunEvent::CallbackFailed { progress, hook, failure });

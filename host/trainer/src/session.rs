@@ -110,7 +110,16 @@ impl<'a, B: AutodiffBackend, T: Task<B>> Session<'a, B, T> {
                 }
             }
         }
+        self.hear_the_last();
         self.close(ending, error)
+    }
+
+    /// What callbacks on threads of their own still have to say: reports and notes.
+    fn hear_the_last(&mut self) {
+        let progress = self.run.current_progress();
+        let moment = Moment { hook: Hook::TrainEnd, occurrence: 0, progress, detail: String::new() };
+        let outcome = self.callbacks.finish(&self.run.knobs);
+        self.tell(&moment, &outcome);
     }
 
     fn train(&mut self) -> Result<Ending, TrainError> {

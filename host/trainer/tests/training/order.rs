@@ -127,15 +127,15 @@ fn b24_gradient_norms_are_there_before_the_update() {
 
 #[test]
 fn b7_callbacks_come_in_the_order_of_number_and_name() {
-    let order = std::rc::Rc::new(std::cell::RefCell::new(String::new()));
+    let order = std::sync::Arc::new(std::sync::Mutex::new(String::new()));
     let script = |name: &'static str, number| {
-        let order = std::rc::Rc::clone(&order);
+        let order = std::sync::Arc::clone(&order);
         let act = move |_: &Seen, _: &[Seen]| {
-            order.borrow_mut().push_str(name);
+            order.lock().unwrap().push_str(name);
             Vec::new()
         };
         Script::new(name, act).listens(&[Hook::TrainBegin], 1, &[]).with_order(number)
     };
     Rig::new(1).run([script("c", 0), script("b", 1), script("a", 1), script("d", -1)]);
-    assert_eq!(*order.borrow(), "dcab");
+    assert_eq!(*order.lock().unwrap(), "dcab");
 }

@@ -2,7 +2,11 @@
 //!
 //! It runs in no sandbox. Main types: [`Script`], [`Seen`].
 
-use std::{cell::RefCell, collections::BTreeMap, rc::Rc, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, MutexGuard},
+    time::Duration,
+};
 
 use host_callback::{
     Callback, CallbackFailure, Catalog, Consequence, Decision, Event, FailureKind, Grant, Hook, Identity, Lane,
@@ -57,10 +61,18 @@ impl Seen {
 }
 
 /// What a script saw, earlier processes included.
-pub(crate) type Log = Rc<RefCell<Vec<Seen>>>;
+#[derive(Clone, Default)]
+pub(crate) struct Log(Arc<Mutex<Vec<Seen>>>);
+
+impl Log {
+    /// A test that failed while it looked has been told already.
+    pub(crate) fn borrow(&self) -> MutexGuard<'_, Vec<Seen>> {
+        self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}
 
 /// What a script does: it is given the event and all earlier ones.
-type Act = Box<dyn FnMut(&Seen, &[Seen]) -> Vec<Decision>>;
+type Act = Box<dyn FnMut(&Seen, &[Seen]) -> Vec<Decision> + Send>;
 
 /// A callback that may do everything.
 pub(crate) struct Script {
@@ -76,7 +88,7 @@ pub(crate) struct Script {
 
 impl Script {
     /// Listens to all hooks and reads nothing; the closure gets the event and all earlier ones.
-    pub(crate) fn new(name: &str, act: impl FnMut(&Seen, &[Seen]) -> Vec<Decision> + 'static) -> Self {
+    pub(crate) fn new(name: &str, act: impl FnMut(&Seen, &[Seen]) -> Vec<Decision> + Send + 'static) -> Self {
         let instance = name.parse().unwrap();
         let identity = Identity { instance, plugin: "script".into(), version: "1.0.0".into(), sha256: None };
         Self {
@@ -134,7 +146,7 @@ impl Script {
     }
 
     pub(crate) fn log(&self) -> Log {
-        Rc::clone(&self.log)
+        self.log.clone()
     }
 
     /// The script in a run with this catalog, and what it may do there: everything.
@@ -180,7 +192,7 @@ impl Callback for Script {
         }
         let seen = Seen::new(event, &self.catalog);
         let decisions = (self.act)(&seen, &self.log.borrow());
-        self.log.borrow_mut().push(seen);
+        self.log.borrow().push(seen);
         Ok(decisions)
     }
 
@@ -193,7 +205,7 @@ impl Callback for Script {
 
     fn load(&mut self, version: u32, state: &[u8]) -> Result<(), CallbackFailure> {
         assert_eq!(version, 1);
-        *self.log.borrow_mut() = serde_json::from_slice(state).unwrap();
+        *self.log.borrow() = serde_json::from_slice(state).unwrap();
         Ok(())
     }
 
