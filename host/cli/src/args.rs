@@ -5,9 +5,10 @@
 use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+use host_callback::Pattern;
 use host_trainer::Span;
 
-use crate::exit::Exit;
+use crate::{exit::Exit, story::Steps};
 
 /// Trains a model and asks sandboxed callbacks what to do.
 ///
@@ -55,6 +56,20 @@ pub(crate) enum Command {
     ///
     /// Example: host check train.toml --set task.kind=language-model
     Check(CheckArgs),
+    /// Tell a run as a story: what was decided, by whom, why, and what followed.
+    ///
+    /// Reads a run's folder, also of a run that goes on or was killed. What happened again and again is told in
+    /// one line. A step counts finished steps, as in timeline.jsonl: what a knob is set to at step 1,199 is first
+    /// seen in the metrics of step 1,200. With a filter, only the lines that fit are printed.
+    ///
+    /// Example: host show runs/digits-1 --knob learning-rate --steps 1000..1300
+    Show(ShowArgs),
+    /// Show the plugins of a run: version, state, calls, failures, fuel, time.
+    ///
+    /// Reads plugins.json in the run's folder, which a running run writes anew every few seconds and after each change.
+    ///
+    /// Example: host plugins runs/digits-1
+    Plugins(PluginsArgs),
     /// Say what this machine has: CPU, GPU, cache folder, guest toolchains.
     ///
     /// Never fails: what is missing is said, with what it is needed for.
@@ -111,6 +126,40 @@ pub(crate) struct ConfigArgs {
     pub(crate) set: Vec<String>,
 }
 
+/// Arguments of `host show`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct ShowArgs {
+    /// The run's folder.
+    #[arg(value_name = "RUN")]
+    pub(crate) run: PathBuf,
+    /// Only what was done to these knobs; `learning-rate` and `learning-rate/*` are all of that name.
+    #[arg(long, value_name = "KNOB")]
+    pub(crate) knob: Option<Pattern>,
+    /// Only what this callback had a part in; `*` stands for any characters.
+    #[arg(long, value_name = "INSTANCE")]
+    pub(crate) by: Option<Pattern>,
+    /// Only these steps, both ends included: 1200, 1000..1300, 1000.. or ..1300.
+    #[arg(long, value_name = "STEPS")]
+    pub(crate) steps: Option<Steps>,
+    /// Print each line by itself, also those that are told in one or left out, such as reports.
+    #[arg(long)]
+    pub(crate) all: bool,
+    /// Print lines of JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Arguments of `host plugins`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct PluginsArgs {
+    /// The run's folder.
+    #[arg(value_name = "RUN")]
+    pub(crate) run: PathBuf,
+    /// Print JSON to stdout.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
 /// Arguments of `host doctor`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct DoctorArgs {
@@ -162,6 +211,17 @@ mod tests {
         assert_eq!(run.config.set, ["a.b=1", "c=2"]);
         assert_eq!(run.until, Some(Span::Steps(200)));
         assert_eq!(run.resume, Some("runs/a-1".into()));
+    }
+
+    #[test]
+    fn a_story_takes_filters() {
+        let line = "host show runs/a-1 --knob learning-rate* --by lr-plateau --steps 1000..1300 --all --json";
+        let Command::Show(show) = Args::try_parse_from(line.split(' ')).unwrap().command else { panic!() };
+        assert_eq!(show.knob, Some("learning-rate*".into()));
+        assert_eq!(show.steps, Some("1000..1300".parse().unwrap()));
+        assert!(show.all && show.json && show.by.is_some());
+        let error = Args::try_parse_from(["host", "show", "runs/a-1", "--steps", "9..3"]).unwrap_err();
+        assert!(error.to_string().contains("1000..1300"), "{error}");
     }
 
     #[test]

@@ -11,6 +11,7 @@ mod problem;
 mod report;
 mod run_folder;
 mod signal;
+mod story;
 mod telemetry;
 mod terminal;
 mod wire;
@@ -37,6 +38,8 @@ fn main() -> ExitCode {
         Command::Check(check) => command::check::run(check),
         Command::Inspect(inspect) => command::inspect::run(inspect),
         Command::Doctor(doctor) => Ok(command::doctor::run(doctor)),
+        Command::Plugins(plugins) => command::plugins::run(plugins),
+        Command::Show(show) => command::show::run(show, args.color),
     };
     let exit = done.unwrap_or_else(|problems| {
         terminal::err(&problems.render(Look::of_stderr(args.color)));

@@ -180,6 +180,15 @@ impl Problems {
         self.exit
     }
 
+    /// The first problem in one line, with its place.
+    pub(crate) fn first(&self) -> String {
+        let Some(problem) = self.problems.first() else { return self.exit.meaning().to_owned() };
+        let Some(place) = &problem.place else { return problem.to_string() };
+        let (line, column) = place.position();
+        let label = place.spans[0].label().map(|label| format!(" ({label})")).unwrap_or_default();
+        format!("{}:{line}:{column}: {problem}{label}", place.source.name())
+    }
+
     /// All problems, each with its excerpt, and their number at the end where there are several.
     pub(crate) fn render(&self, look: Look) -> String {
         let handler = handler(look);

@@ -210,19 +210,20 @@ impl JsonLines {
         Self { file, lines: 0, bytes: 0, buffer: Vec::new() }
     }
 
-    /// Reads all lines, in order.
+    /// Reads all whole lines, in order, and says whether a torn one follows them.
     ///
     /// # Errors
     ///
-    /// When the file cannot be read, or `each` fails.
-    pub(crate) fn for_each(path: &Path, mut each: impl FnMut(&[u8])) -> io::Result<()> {
+    /// When the file cannot be read.
+    pub(crate) fn for_each(path: &Path, mut each: impl FnMut(&[u8])) -> io::Result<bool> {
         let read = |file: File| {
-            whole_lines(&file, u64::MAX, |line| {
+            let whole = whole_lines(&file, u64::MAX, |line| {
                 each(line);
                 Ok(())
-            })
+            })?;
+            Ok(file.metadata()?.len() > whole.bytes)
         };
-        File::open(path).and_then(read).map(|_| ()).map_err(|error| about("cannot read", path, error))
+        File::open(path).and_then(read).map_err(|error| about("cannot read", path, error))
     }
 }
 

@@ -49,6 +49,11 @@ impl Look {
         Self::new(color, io::stderr().is_terminal(), |name| std::env::var(name).ok())
     }
 
+    /// For stdout as it is now.
+    pub(crate) fn of_stdout(color: Color) -> Self {
+        Self::new(color, io::stdout().is_terminal(), |name| std::env::var(name).ok())
+    }
+
     fn new(color: Color, terminal: bool, variable: impl Fn(&str) -> Option<String>) -> Self {
         // A set but empty NO_COLOR means nothing, as <https://no-color.org> says.
         let unwanted = variable("NO_COLOR").is_some_and(|value| !value.is_empty());

@@ -3,5 +3,7 @@
 pub(crate) mod check;
 pub(crate) mod doctor;
 pub(crate) mod inspect;
+pub(crate) mod plugins;
 pub(crate) mod run;
+pub(crate) mod show;
 mod toolchains;

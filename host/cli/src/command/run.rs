@@ -18,7 +18,7 @@ use crate::{
     signal,
     telemetry::{Display, Story, Telemetry},
     terminal,
-    wire::{self, Callbacks, GuestLog, Prepared, Resume},
+    wire::{self, Callbacks, GuestLog, Prepared, Resume, Stories},
 };
 
 /// Trains.
@@ -45,9 +45,11 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Problems> {
     let store = open_store(&plan, &folder, resume.as_ref())?;
     let telemetry = begin(&plan, &folder, &environment, resume.as_ref(), args.quiet)
         .map_err(|error| folder_problem(&plan, error))?;
+    telemetry.tell(Story::new("task", format!("{}: {}", run.task().task, run.task().model)));
     telemetry.tell(Story::new("device", format!("{} ({})", device.kind, device.reason)));
     log.connect(&telemetry);
-    let report = train(run.as_mut(), callbacks, store, &telemetry);
+    let watched = (&plan, args.config.set.as_slice(), &log);
+    let report = train(run.as_mut(), watched, callbacks, store, (&telemetry, &folder))?;
     finish(&folder, run.as_ref(), &environment, &telemetry, &report).map_err(|error| folder_problem(&plan, error))?;
     Ok(Exit::of(&report.ending, signal::was_the_cause()))
 }
@@ -74,7 +76,7 @@ fn open_store(plan: &Plan, folder: &RunFolder, resume: Option<&Resume>) -> Resul
     let mut stories = Vec::new();
     if let Some(resume) = resume {
         let from = resume.checkpoint.path().display().to_string();
-        stories.push(Story::new("resumed", format!("from {from}")).with("checkpoint", from));
+        stories.push(Story::new("resumed", format!("resumed from {from}")).with("checkpoint", from));
         for tag in store.adopt(&resume.checkpoint).map_err(failed)? {
             let text = format!("the checkpoint that was tagged `{tag}` is not there any more");
             stories.push(Story::new("tag-lost", text).warning());
@@ -105,16 +107,22 @@ fn begin(
 
 fn train(
     run: &mut dyn AnyRun,
+    (plan, sets, log): (&Plan, &[String], &GuestLog),
     mut callbacks: Callbacks,
     (mut store, stories): (Store, Vec<Story>),
-    telemetry: &Telemetry,
-) -> RunReport {
-    for story in stories.into_iter().chain(callbacks.stories) {
+    (telemetry, folder): (&Telemetry, &RunFolder),
+) -> Result<RunReport, Problems> {
+    for story in stories.into_iter().chain(std::mem::take(&mut callbacks.stories)) {
         telemetry.tell(story);
     }
+    let told = Stories::new(telemetry, folder);
+    let mut live = wire::live(plan, sets, run, callbacks, log, &told)
+        .map_err(|error| Problems::from((Exit::Plugin, Problem::new("plugins cannot be watched").caused_by(error))))?;
     let stop = StopFlag::new();
     signal::connect(stop.clone());
-    run.train(&mut store, &mut callbacks.chain, &mut telemetry.clone(), &stop)
+    let report = run.train(&mut store, &mut live, &mut telemetry.clone(), &stop);
+    told.finish(report.progress.step, &live.table());
+    Ok(report)
 }
 
 /// Writes what is known after the last step.

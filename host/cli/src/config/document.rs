@@ -120,6 +120,9 @@ fn plugins(plan: &Plan) -> Table {
     if plan.plugins.cache != user_cache(|name| std::env::var_os(name)) {
         plugins.insert("cache".into(), path(&plan.plugins.cache, &plan.base));
     }
+    plugins.insert("watch".into(), plan.plugins.watch.into());
+    let settle = u64::try_from(plan.plugins.settle.as_millis()).unwrap_or(u64::MAX);
+    plugins.insert("settle-ms".into(), whole(settle));
     plugins.insert("limits".into(), Value::Table(limits(&plan.plugins.limits)));
     plugins
 }

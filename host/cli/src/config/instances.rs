@@ -5,7 +5,7 @@
 use std::{path::Path as FilePath, time::Duration};
 
 use host_callback::{Grant, InstanceName, KnobGrant, Pattern};
-use host_sandbox::Limits;
+use host_sandbox::{Limits, LiveTimes};
 use serde_json::Value;
 
 use super::{
@@ -23,6 +23,8 @@ pub(super) fn resolve_plugins(raw: RawPlugins, base: &FilePath) -> PluginsPlan {
     PluginsPlan {
         folder: under(base, raw.folder.as_deref().unwrap_or("plugins")),
         cache: cache.unwrap_or_else(|| user_cache(|name| std::env::var_os(name))),
+        watch: raw.watch.unwrap_or(true),
+        settle: raw.settle_ms.map_or(LiveTimes::default().quiet, Duration::from_millis),
         limits: narrowed(Limits::default(), &raw.limits.unwrap_or_default()),
     }
 }

@@ -3,7 +3,7 @@
 //! It does not know whether files exist: the wiring finds out, and says it with [`Plan::problem_at`]. Main
 //! type: [`Plan`].
 
-use std::path::PathBuf;
+use std::{path::PathBuf, time::Duration};
 
 use host_callback::{Grant, InstanceName};
 use host_sandbox::{Limits, OnFailure};
@@ -58,6 +58,10 @@ pub(crate) struct PluginsPlan {
     pub(crate) folder: PathBuf,
     /// The folder for compiled plugins.
     pub(crate) cache: PathBuf,
+    /// Whether changes of the folder and of `[[plugin]]` entries are taken up while a run goes on.
+    pub(crate) watch: bool,
+    /// How long a changed file must stay as it is before it is taken up.
+    pub(crate) settle: Duration,
     /// What an instance without an entry may use.
     pub(crate) limits: Limits,
 }

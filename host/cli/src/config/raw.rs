@@ -173,6 +173,11 @@ pub(super) struct RawPlugins {
     /// Folder for compiled plugins. Default: `train-host` in the user's cache folder.
     #[schemars(length(min = 1))]
     pub(super) cache: Option<String>,
+    /// Whether changed files and entries are taken up while a run goes on. Default true.
+    pub(super) watch: Option<bool>,
+    /// Milliseconds that a changed file must stay as it is before it is taken up. Default 300.
+    #[schemars(range(min = 10, max = 600_000))]
+    pub(super) settle_ms: Option<u64>,
     /// What each instance may use, unless its own entry says otherwise.
     pub(super) limits: Option<RawLimits>,
 }

@@ -200,11 +200,11 @@ mod tests {
         for &(step, loss) in training {
             let values = samples::values(&[("loss", loss)]);
             let progress = samples::at(step);
-            history.take(&RunEvent::Logged { progress, values: &values, performance: &[] }, None);
+            history.take(&RunEvent::Logged { progress, values: &values, performance: &[] });
         }
         for &(step, loss) in validation {
             let values = samples::values(&[("eval/loss", loss)]);
-            history.take(&RunEvent::Evaluated { progress: samples::at(step), values: &values, seconds: 0.0 }, None);
+            history.take(&RunEvent::Evaluated { progress: samples::at(step), values: &values, seconds: 0.0 });
         }
         losses(&history)
     }

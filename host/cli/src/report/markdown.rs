@@ -12,19 +12,26 @@ use super::{
     ReportInputs, chart,
     page::{Page, escaped},
 };
-use crate::telemetry::{Checkpoint, Evaluation, Failed, status, words};
+use crate::{
+    story::Line,
+    telemetry::{Checkpoint, Evaluation, Failed, status, words},
+};
 
 /// How many columns a table of evaluations has at most.
 const MOST_COLUMNS: usize = 8;
 
+/// How many lines of the story are told, from its beginning and from its end.
+const STORY: (usize, usize) = (40, 60);
+
 /// The whole page.
-pub(super) fn page(inputs: &ReportInputs<'_>, has_chart: bool) -> String {
+pub(super) fn page(inputs: &ReportInputs<'_>, story: &[Line], has_chart: bool) -> String {
     let mut page = Page::new(&inputs.run);
     outcome(&mut page, inputs);
     if has_chart {
         page.paragraph(&format!("![Training and validation loss over steps]({})", chart::FILE));
     }
     evaluations(&mut page, inputs);
+    tell(&mut page, inputs, story);
     callbacks(&mut page, inputs);
     decisions(&mut page, inputs);
     failures(&mut page, inputs);
@@ -142,27 +149,37 @@ fn callbacks(page: &mut Page, inputs: &ReportInputs<'_>) {
     }
 }
 
+/// What was decided, by whom, and what followed. What happened again and again is one line.
+fn tell(page: &mut Page, inputs: &ReportInputs<'_>, story: &[Line]) {
+    page.section("Story");
+    let (beginning, end) = STORY;
+    let line = |line: &Line| escaped(&line.words());
+    match story.len().checked_sub(beginning + end).filter(|&hidden| hidden > 0) {
+        None => page.list(story.iter().map(line)),
+        Some(hidden) => {
+            page.list(story[..beginning].iter().map(line));
+            page.paragraph(&format!("{} lines are left out here.", words::count(hidden as u64)));
+            page.list(story[story.len() - end..].iter().map(line));
+        }
+    }
+    let place = inputs.place.display().to_string().replace('`', "'");
+    page.paragraph(&format!(
+        "`host show {place}` tells all of it, also by knob, by callback or by steps; every decision, with its outcome \
+         and the values before and after, is in `timeline.jsonl`."
+    ));
+}
+
 fn decisions(page: &mut Page, inputs: &ReportInputs<'_>) {
-    let history = inputs.history;
-    if history.decisions.is_empty() && history.story.total() == 0 {
+    let decisions = &inputs.history.decisions;
+    if decisions.is_empty() {
         return;
     }
-    page.section("What callbacks did");
-    let rows = history.decisions.iter().map(|one| {
+    page.section("Decisions");
+    let rows = decisions.iter().map(|one| {
         let counts = [one.applied, one.merged, one.overruled, one.refused].map(words::count);
         [escaped(&one.instance), one.decision.to_owned()].into_iter().chain(counts).collect()
     });
-    if !history.decisions.is_empty() {
-        page.table(&["instance", "decision", "#applied", "#merged", "#overruled", "#refused"], rows);
-    }
-    if history.story.total() > 0 {
-        page.list(history.story.iter().map(|line| escaped(line)));
-    }
-    let (shown, total) = (history.story.iter().len() as u64, history.story.total());
-    if shown < total {
-        page.paragraph(&format!("These are the last {shown} of {}.", words::count(total)));
-    }
-    page.paragraph("Every decision, with its outcome and the values before and after, is in `timeline.jsonl`.");
+    page.table(&["instance", "decision", "#applied", "#merged", "#overruled", "#refused"], rows);
 }
 
 fn failures(page: &mut Page, inputs: &ReportInputs<'_>) {
@@ -282,7 +299,7 @@ mod tests {
     fn written() -> String {
         let (history, environment) = (sample::history(), crate::environment::tests::sample());
         let artifacts = sample::artifacts();
-        page(&sample::inputs(&history, &environment, &artifacts), true)
+        page(&sample::inputs(&history, &environment, &artifacts), &sample::story(3), true)
     }
 
     #[test]
@@ -299,6 +316,8 @@ mod tests {
             "The slowest is **slow** with 20s, 20.0 % of the run.",
             "| a | stop | 1 | 0 | 0 | 0 |",
             "| 1,000 | a (plug 1.2.3) | evaluate-end | trap | index \\`7\\` out of \\| bounds\\\\n\\# not a heading | 1,234 | 2ms | restarted |",
+            "- step 2 · epoch 0.20 · evaluate-end · a 1.2.3: stop the run (a \\| b\\\\u\\{1b\\}\\[31m)\n",
+            "`host show runs/quickstart-3` tells all of it",
             "| checkpoints/step-600 | 600 | best |",
             "## Sample\n\n````text\nonce ```upon\n# a time\\u{1b}[2J\n````\n",
             "|  | cat | d\\|og |\n| --- | ---: | ---: |\n| cat | 9 | NaN |\n| d\\|og | 2 | 8.5 |\n",
@@ -307,6 +326,21 @@ mod tests {
             assert!(page.contains(part), "{part}\nis not in\n{page}");
         }
         assert!(!page.chars().any(|c| c.is_control() && c != '\n'));
+    }
+
+    #[test]
+    fn a_long_story_is_told_from_both_ends() {
+        let (history, environment) = (sample::history(), crate::environment::tests::sample());
+        let inputs = sample::inputs(&history, &environment, &[]);
+        let told = |lines: usize| page(&inputs, &sample::story(lines), false);
+        let count = |page: &str| page.lines().filter(|line| line.starts_with("- step")).count();
+        let whole = told(100);
+        assert_eq!((count(&whole), whole.contains("left out")), (100, false));
+        let long = told(5_000);
+        assert_eq!(count(&long), 100);
+        for part in ["- step 39 ", "4,900 lines are left out here.", "- step 4,940 ", "- step 4,999 "] {
+            assert!(long.contains(part), "{part}\nis not in\n{long}");
+        }
     }
 
     #[test]

@@ -21,6 +21,7 @@ pub(crate) use self::summary::summary;
 use crate::{
     environment::Environment,
     run_folder::RunFolder,
+    story::{self, Wanted},
     telemetry::{Checkpoint, History},
 };
 
@@ -107,7 +108,9 @@ pub(crate) fn write(folder: &RunFolder, inputs: &ReportInputs<'_>) -> io::Result
     if let Some(chart) = &chart {
         folder.write(chart::FILE, chart.as_bytes())?;
     }
-    folder.write("report.md", markdown::page(inputs, chart.is_some()).as_bytes())?;
+    // A report without its story is still a report.
+    let story = story::read(folder.path(), Wanted::default()).map(|story| story.lines).unwrap_or_default();
+    folder.write("report.md", markdown::page(inputs, &story, chart.is_some()).as_bytes())?;
     folder.write_json("report.json", &json::report(inputs))
 }
 

@@ -8,6 +8,7 @@ use host_trainer::{Artifact, Ending, RunEvent};
 use super::ReportInputs;
 use crate::{
     environment::Environment,
+    story::Line,
     telemetry::{History, samples},
 };
 
@@ -19,13 +20,13 @@ fn at(step: u64) -> Progress {
 pub(crate) fn history() -> History {
     let mut history = History::default();
     let device = "cpu (Flex)";
-    history.take(&RunEvent::Started { device, parameters: 12_345, progress: at(0) }, None);
+    history.take(&RunEvent::Started { device, parameters: 12_345, progress: at(0) });
     for step in (10..=1_000).step_by(10) {
         let wave = ((step * 37 % 11) as f64 - 5.0) / 60.0;
         let loss = if step == 1_000 || (300..350).contains(&step) { f64::NAN } else { loss(step) + wave };
         let values = samples::values(&[("loss", loss)]);
-        history.take(&RunEvent::Stepped { progress: at(step), loss: None, seconds: 0.5 }, None);
-        history.take(&RunEvent::Logged { progress: at(step), values: &values, performance: &[] }, None);
+        history.take(&RunEvent::Stepped { progress: at(step), loss: None, seconds: 0.5 });
+        history.take(&RunEvent::Logged { progress: at(step), values: &values, performance: &[] });
         if step % 100 == 0 {
             evaluate(&mut history, step);
         }
@@ -42,27 +43,29 @@ fn evaluate(history: &mut History, step: u64) {
     let distance = (step as f64 - 600.0) / 1_000.0;
     let loss = if step == 400 { f64::NAN } else { loss(step) + 0.2 + 2.5 * distance.max(0.0) };
     let values = samples::values(&[("eval/loss", loss), ("eval/accuracy", step as f64 / 1_100.0)]);
-    history.take(&RunEvent::Evaluated { progress: at(step), values: &values, seconds: 0.5 }, None);
+    history.take(&RunEvent::Evaluated { progress: at(step), values: &values, seconds: 0.5 });
     let tags = if step == 600 { vec!["best".to_owned()] } else { Vec::new() };
     let checkpoint = format!("step-{step}");
     let saved = RunEvent::Saved { progress: at(step), checkpoint: &checkpoint, tags: &tags, seconds: 0.1 };
-    history.take(&saved, None);
+    history.take(&saved);
 }
 
 fn callbacks(history: &mut History) {
     let progress = at(1_000);
     let stop = samples::record(Decision::Stop("no improvement | for 3 evaluations\x1b[31m".into()), Verdict::Applied);
-    let line = "step 1,000 · early: stop (no improvement | for 3 evaluations\\u{1b}[31m)";
-    history.take(&RunEvent::Decided { progress, hook: Hook::EvaluateEnd, record: &stop }, Some(line));
+    history.take(&RunEvent::Decided { progress, hook: Hook::EvaluateEnd, record: &stop });
     let failure = samples::failure("index `7` out of | bounds\n# not a heading");
-    history.take(&RunEvent::CallbackFailed { progress, hook: Hook::EvaluateEnd, failure: &failure }, Some("x"));
+    history.take(&RunEvent::CallbackFailed { progress, hook: Hook::EvaluateEnd, failure: &failure });
     let ending =
         Ending::Stopped { by: "early".into(), reasons: vec!["no improvement | for 3 evaluations\x1b[31m".into()] };
     let summaries = [samples::summary("quick", 0.01), samples::summary("slow", 20.0)];
-    history.take(
-        &RunEvent::Ended { progress, ending: &ending, evaluation: &Default::default(), callbacks: &summaries },
-        None,
-    );
+    let evaluation = Default::default();
+    history.take(&RunEvent::Ended { progress, ending: &ending, evaluation: &evaluation, callbacks: &summaries });
+}
+
+/// A story of so many lines, by a guest that writes what it should not.
+pub(crate) fn story(lines: usize) -> Vec<Line> {
+    (0..lines as u64).map(|step| Line::sample(step, "a | b\x1b[31m")).collect()
 }
 
 pub(crate) fn artifacts() -> Vec<Artifact> {

@@ -12,7 +12,7 @@ use crate::run_folder::{JsonLines, RunFolder};
 
 /// One of the files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     /// Values that every run with this seed has.
     Metrics,
     /// Values of clocks and of the system.
@@ -32,7 +32,7 @@ impl Kind {
     }
 
     /// Its name in the run's folder.
-    pub(super) fn file(self) -> &'static str {
+    pub(crate) fn file(self) -> &'static str {
         match self {
             Self::Metrics => "metrics.jsonl",
             Self::Performance => "performance.jsonl",

@@ -132,12 +132,16 @@ fn decision(record: &Record) -> String {
 
 /// How a call failed, and what follows.
 fn failure(failure: &CallbackFailure) -> String {
-    let follows = match failure.consequence {
+    format!("{}: {}; {}", failure.kind.words(), words::short(&failure.message), follows(failure.consequence))
+}
+
+/// What follows from a failed call.
+pub(crate) fn follows(consequence: Consequence) -> &'static str {
+    match consequence {
         Consequence::Restart => "a new instance goes on",
         Consequence::Disabled => "it is not called again",
         Consequence::StopRun => "the run must not go on without it",
-    };
-    format!("{}: {}; {follows}", failure.kind.words(), words::short(&failure.message))
+    }
 }
 
 /// The line about an event that is told each time.
@@ -183,7 +187,7 @@ pub(super) fn figure((name, value): (&str, f64)) -> String {
 }
 
 /// A decision's kind, as the contract names it.
-pub(super) fn kind(decision: &Decision) -> &'static str {
+pub(crate) fn kind(decision: &Decision) -> &'static str {
     match decision.request() {
         Some(request) => request.name(),
         None => match decision {

@@ -11,14 +11,14 @@ use serde::Serialize;
 
 use super::{
     headline::kind,
-    lines::scalars,
+    lines::{scalar, scalars},
     series::{Best, Series},
 };
 
 /// How many evaluations are kept whole.
 const EVALUATIONS: usize = 10;
-/// How many lines about callbacks are kept, and how many failures.
-const LINES: usize = 100;
+/// How many failures are kept.
+const FAILURES: usize = 100;
 /// How many checkpoints are kept; those without a tag go first.
 const CHECKPOINTS: usize = 256;
 
@@ -45,8 +45,6 @@ pub(crate) struct History {
     pub(crate) best_evaluation: Option<Evaluation>,
     /// How often each callback decided what, and what became of it.
     pub(crate) decisions: Vec<DecisionCount>,
-    /// The last lines about what callbacks did.
-    pub(crate) story: Recent<String>,
     /// The last failed calls.
     pub(crate) failures: Recent<Failed>,
     /// Checkpoints that were saved, oldest first; some may have been deleted since.
@@ -125,7 +123,7 @@ impl<T> Default for Recent<T> {
 impl<T> Recent<T> {
     fn push(&mut self, thing: T) {
         self.total += 1;
-        push_bounded(&mut self.kept, thing, LINES);
+        push_bounded(&mut self.kept, thing, FAILURES);
     }
 
     /// Those that were kept, oldest first.
@@ -147,8 +145,8 @@ fn push_bounded<T>(to: &mut VecDeque<T>, thing: T, most: usize) {
 }
 
 impl History {
-    /// Takes an event, with the line about it where it has one.
-    pub(crate) fn take(&mut self, event: &RunEvent<'_>, headline: Option<&str>) {
+    /// Takes an event.
+    pub(crate) fn take(&mut self, event: &RunEvent<'_>) {
         match event {
             RunEvent::Stepped { progress, seconds, .. } => {
                 self.progress = *progress;
@@ -164,11 +162,8 @@ impl History {
             RunEvent::Saved { progress, checkpoint, tags, .. } => self.saved(progress.step, checkpoint, tags),
             RunEvent::Ended { progress, ending, evaluation, callbacks } => {
                 self.progress = *progress;
-                let scalar = |(name, value): (&String, &Value)| match value {
-                    Value::Scalar(value) => Some((name.clone(), *value)),
-                    _ => None,
-                };
-                self.left = evaluation.iter().filter_map(scalar).collect();
+                let number = |(name, value): (&String, &Value)| Some((name.clone(), scalar(value)?));
+                self.left = evaluation.iter().filter_map(number).collect();
                 self.ending = Some((*ending).clone());
                 self.callbacks = callbacks.to_vec();
             }
@@ -178,29 +173,11 @@ impl History {
             | RunEvent::SaveFailed { .. }
             | RunEvent::Restored { .. } => {}
         }
-        let tells = matches!(
-            event,
-            RunEvent::Decided { .. }
-                | RunEvent::EvaluationFailed { .. }
-                | RunEvent::SaveFailed { .. }
-                | RunEvent::Restored { .. }
-        );
-        if let Some(line) = headline.filter(|_| tells) {
-            self.tell(line);
-        }
     }
 
     /// The last value of a series; of evaluations, the one of the weights that the run leaves.
     pub(crate) fn last(&self, name: &str) -> Option<f64> {
         self.left.get(name).copied().or_else(|| self.series.get(name)?.last())
-    }
-
-    /// Takes a line about what callbacks did; one that was told before, such as a warning that each process of
-    /// a resumed run repeats, is not taken again.
-    pub(super) fn tell(&mut self, line: &str) {
-        if !self.story.iter().any(|told| told == line) {
-            self.story.push(line.to_owned());
-        }
     }
 
     fn start(&mut self, device: &str, parameters: usize, progress: &Progress) {
@@ -296,7 +273,7 @@ mod tests {
 
     fn evaluate(history: &mut History, step: u64, values: &[(&str, f64)]) {
         let values = samples::values(values);
-        history.take(&RunEvent::Evaluated { progress: samples::at(step), values: &values, seconds: 1.0 }, None);
+        history.take(&RunEvent::Evaluated { progress: samples::at(step), values: &values, seconds: 1.0 });
     }
 
     #[test]
@@ -319,19 +296,15 @@ mod tests {
         for step in 1..=5_000 {
             let progress = samples::at(step);
             evaluate(&mut history, step, &[("eval/loss", 1.0)]);
-            history.take(
-                &RunEvent::Decided { progress, hook: Hook::StepEnd, record: &record },
-                Some(&format!("line {step}")),
-            );
-            history.take(&RunEvent::CallbackFailed { progress, hook: Hook::Log, failure: &failure }, Some("line"));
+            history.take(&RunEvent::Decided { progress, hook: Hook::StepEnd, record: &record });
+            history.take(&RunEvent::CallbackFailed { progress, hook: Hook::Log, failure: &failure });
             let tags = if step == 7 { vec!["best".to_owned()] } else { vec!["last".to_owned()] };
             let checkpoint = format!("step-{step}");
             let saved = RunEvent::Saved { progress, checkpoint: &checkpoint, tags: &tags, seconds: 0.1 };
-            history.take(&saved, None);
+            history.take(&saved);
         }
         assert_eq!(history.evaluations.len(), EVALUATIONS);
-        assert_eq!((history.story.iter().len(), history.story.total()), (LINES, 5_000));
-        assert_eq!((history.failures.iter().len(), history.failures.total()), (LINES, 5_000));
+        assert_eq!((history.failures.iter().len(), history.failures.total()), (FAILURES, 5_000));
         assert_eq!(history.checkpoints.len(), CHECKPOINTS);
         assert_eq!(history.checkpoints[0].name, "step-7");
         let tags: Vec<_> = history.checkpoints.iter().flat_map(|one| &one.tags).collect();

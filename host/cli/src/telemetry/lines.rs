@@ -3,6 +3,8 @@
 //! It does not write them ([`files`](super::files) does) and does not read them ([`replay`](super::replay) does).
 //! The format is a promise to programs of other people: fields may be added, and none renamed or removed.
 
+use std::collections::BTreeMap;
+
 use host_callback::{
     Change, Consequence, Decision, FailureKind, FailureRecord, Hook, Identity, Progress, Record, Value, Verdict,
 };
@@ -12,7 +14,7 @@ use serde::Serialize;
 use super::{
     history::Failed,
     news::{News, Story, What},
-    number::{Named, NamedNumbers},
+    number::{Named, NamedNumbers, Number, Scalars},
     words,
 };
 
@@ -76,7 +78,7 @@ pub(super) enum Performance<'a> {
 
 /// The line of `performance.jsonl`, if the event has one.
 pub(super) fn performance<'a>(news: &News<'a>) -> Option<Performance<'a>> {
-    let step = news.step;
+    let step = news.at.step;
     match news.what {
         What::Run(RunEvent::Logged { performance, .. }) => {
             Some(Performance::Logged { step, values: Named(performance) })
@@ -95,17 +97,20 @@ pub(super) fn performance<'a>(news: &News<'a>) -> Option<Performance<'a>> {
 pub(super) struct Timeline<'a> {
     #[serde(flatten)]
     happened: Happened<'a>,
+    epoch: f64,
     time: String,
 }
 
+/// A `saved` line is written when the checkpoint is durable, not before.
 #[derive(Serialize)]
 #[serde(tag = "event", rename_all = "kebab-case")]
 enum Happened<'a> {
     Started { step: u64, total_steps: Option<u64>, device: &'a str, parameters: usize },
     Decided(Decided<'a>),
     CallbackFailed(FailedLine<'a>),
-    Saved { step: u64, checkpoint: &'a str, tags: &'a [String] },
+    Evaluated { step: u64, values: Scalars<'a> },
     EvaluationFailed { step: u64, error: &'a str },
+    Saved { step: u64, checkpoint: &'a str, tags: &'a [String] },
     SaveFailed { step: u64, error: &'a str },
     Restored { step: u64, tag: &'a str, from_step: u64 },
     Ended(Ended<'a>),
@@ -141,12 +146,13 @@ pub(crate) struct FailedLine<'a> {
 #[derive(Serialize)]
 struct Ended<'a> {
     step: u64,
-    epoch: f64,
     samples: u64,
     tokens: u64,
     status: &'static str,
     stop_reason: String,
     ending: &'a Ending,
+    /// Of the weights that the run leaves.
+    evaluation: BTreeMap<&'a str, Number>,
 }
 
 #[derive(Serialize)]
@@ -163,9 +169,9 @@ struct Told<'a> {
 pub(super) fn timeline<'a>(news: &News<'a>) -> Option<Timeline<'a>> {
     let happened = match news.what {
         What::Run(event) => happened(event)?,
-        What::Story(story) => Happened::Story(told(news.step, story)),
+        What::Story(story) => Happened::Story(told(news.at.step, story)),
     };
-    Some(Timeline { happened, time: words::moment((news.clock.wall)()) })
+    Some(Timeline { happened, epoch: news.at.epoch, time: words::moment((news.clock.wall)()) })
 }
 
 fn happened<'a>(event: &'a RunEvent<'a>) -> Option<Happened<'a>> {
@@ -180,16 +186,18 @@ fn happened<'a>(event: &'a RunEvent<'a>) -> Option<Happened<'a>> {
         RunEvent::CallbackFailed { progress, hook, failure } => {
             Happened::CallbackFailed(FailedLine::new(progress.step, *hook, failure))
         }
+        RunEvent::Evaluated { progress, values, .. } => {
+            Happened::Evaluated { step: progress.step, values: Scalars(values) }
+        }
         RunEvent::Saved { progress, checkpoint, tags, .. } => Happened::Saved { step: progress.step, checkpoint, tags },
         RunEvent::EvaluationFailed { progress, error } => Happened::EvaluationFailed { step: progress.step, error },
         RunEvent::SaveFailed { progress, error } => Happened::SaveFailed { step: progress.step, error },
         RunEvent::Restored { progress, tag, step } => Happened::Restored { step: progress.step, tag, from_step: *step },
-        RunEvent::Ended { progress, ending, .. } => Happened::Ended(ended(progress, ending)),
+        RunEvent::Ended { progress, ending, evaluation, .. } => Happened::Ended(ended(progress, ending, evaluation)),
         RunEvent::Stepped { .. }
         | RunEvent::Logged { .. }
         | RunEvent::Reported { .. }
-        | RunEvent::EvaluationStarted { .. }
-        | RunEvent::Evaluated { .. } => return None,
+        | RunEvent::EvaluationStarted { .. } => return None,
     })
 }
 
@@ -219,9 +227,11 @@ impl<'a> FailedLine<'a> {
     }
 }
 
-fn ended<'a>(progress: &Progress, ending: &'a Ending) -> Ended<'a> {
-    let Progress { step, epoch, samples, tokens, .. } = *progress;
-    Ended { step, epoch, samples, tokens, status: status(ending), stop_reason: ending.words(), ending }
+fn ended<'a>(progress: &Progress, ending: &'a Ending, evaluation: &'a BTreeMap<String, Value>) -> Ended<'a> {
+    let Progress { step, samples, tokens, .. } = *progress;
+    let number = |(name, value): (&'a String, &Value)| Some((name.as_str(), Number(scalar(value)?)));
+    let evaluation = evaluation.iter().filter_map(number).collect();
+    Ended { step, samples, tokens, status: status(ending), stop_reason: ending.words(), ending, evaluation }
 }
 
 fn told(step: u64, story: &Story) -> Told<'_> {
@@ -252,8 +262,13 @@ pub(crate) fn status(ending: &Ending) -> &'static str {
 
 /// The scalars among values, by name.
 pub(super) fn scalars(values: &[(String, Value)]) -> impl Iterator<Item = (&str, f64)> {
-    values.iter().filter_map(|(name, value)| match value {
-        Value::Scalar(value) => Some((name.as_str(), *value)),
+    values.iter().filter_map(|(name, value)| Some((name.as_str(), scalar(value)?)))
+}
+
+/// A value, if it is one number.
+pub(super) fn scalar(value: &Value) -> Option<f64> {
+    match value {
+        Value::Scalar(value) => Some(*value),
         Value::Vector(_) | Value::Text(_) => None,
-    })
+    }
 }

@@ -36,6 +36,8 @@ use self::{
     news::{Clock, News, Sink, What},
 };
 pub(crate) use self::{
+    files::Kind,
+    headline::{follows, kind},
     history::{Checkpoint, DecisionCount, Evaluation, Failed, History},
     lines::{FailedLine, status},
     news::Story,
@@ -64,7 +66,7 @@ struct Inner {
     sinks: Vec<Guarded>,
     headlines: Headlines,
     history: History,
-    step: u64,
+    at: Progress,
     /// Whether the loop goes on already, or plugins are still being loaded.
     begun: bool,
     clock: Clock,
@@ -114,7 +116,7 @@ impl Telemetry {
             sinks,
             headlines: Headlines::default(),
             history: History::default(),
-            step: 0,
+            at: Progress::default(),
             begun: false,
             clock: Clock::default(),
             complain: Box::new(|line| terminal::err(&format!("{line}\n"))),
@@ -162,52 +164,31 @@ impl Observer for Telemetry {
 
 impl Inner {
     fn observe(&mut self, event: &RunEvent<'_>) {
-        self.step = progress_of(event).step;
+        self.at = *progress_of(event);
         self.begun = true;
         let headline = self.headlines.of(event);
-        self.history.take(event, headline.as_deref());
+        self.history.take(event);
         self.dispatch(What::Run(event), headline.as_deref());
     }
 
     fn tell(&mut self, story: &Story) {
-        let headline = self.headline(story);
+        let headline = self.headlines.story(self.at.step, self.begun, story);
         self.dispatch(What::Story(story), headline.as_deref());
     }
 
-    /// The line about a story, which the history remembers if it is a warning or tells what became of an
-    /// instance while the run went on. Of what guests log it remembers only warnings, or they would drive out
-    /// everything else.
-    fn headline(&mut self, story: &Story) -> Option<String> {
-        let headline = self.headlines.story(self.step, self.begun, story)?;
-        if story.warning || self.begun && story.instance.is_some() && story.topic != "log" {
-            self.history.tell(&headline);
-        }
-        Some(headline)
-    }
-
     fn replay(&mut self, folder: &Path) -> io::Result<()> {
-        replay::replay(folder, |step, what| {
-            self.step = step;
-            match what {
-                // A run that is resumed for the second time has begun more than once; how this process
-                // begins is not known yet.
-                What::Run(RunEvent::Started { .. }) => self.begun = true,
-                What::Run(event) => {
-                    let headline = self.headlines.of(event);
-                    self.history.take(event, headline.as_deref());
-                }
-                What::Story(story) => {
-                    self.begun &= story.topic != "resumed";
-                    drop(self.headline(story));
-                }
+        replay::replay(folder, |event| {
+            // Metrics come first, and the last line of the timeline may be older than theirs.
+            let progress = *progress_of(event);
+            if progress.step >= self.at.step {
+                self.at = progress;
             }
-        })?;
-        self.begun = false;
-        Ok(())
+            self.history.take(event);
+        })
     }
 
     fn dispatch(&mut self, what: What<'_>, headline: Option<&str>) {
-        let news = News { what, step: self.step, headline, clock: self.clock };
+        let news = News { what, at: self.at, headline, clock: self.clock };
         self.each(|sink| sink.take(&news));
     }
 

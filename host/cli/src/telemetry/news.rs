@@ -7,6 +7,7 @@ use std::{
     time::{Instant, SystemTime},
 };
 
+use host_callback::Progress;
 use host_trainer::RunEvent;
 use serde_json::{Map, Value};
 
@@ -17,8 +18,8 @@ use super::words;
 pub(crate) struct News<'a> {
     /// What it was.
     pub(crate) what: What<'a>,
-    /// The step at which it happened.
-    pub(crate) step: u64,
+    /// How far the run was when it happened.
+    pub(crate) at: Progress,
     /// The line about it for people; `None` where it is not worth one.
     pub(crate) headline: Option<&'a str>,
     /// Who tells the time.

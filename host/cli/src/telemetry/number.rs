@@ -21,6 +21,16 @@ impl Serialize for Named<'_> {
     }
 }
 
+/// The scalars among values by name.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Scalars<'a>(pub(super) &'a [(String, Value)]);
+
+impl Serialize for Scalars<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_map(super::lines::scalars(self.0).map(|(name, value)| (name, Number(value))))
+    }
+}
+
 /// Numbers by name.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct NamedNumbers<'a>(pub(super) &'a [(String, f64)]);

@@ -261,7 +261,12 @@ mod tests {
 
     fn tell(live: &mut Live, headlines: &mut Headlines, event: &RunEvent<'_>) {
         let headline = headlines.of(event);
-        let news = News { what: What::Run(event), step: 0, headline: headline.as_deref(), clock: Clock::default() };
+        let news = News {
+            what: What::Run(event),
+            at: Progress::default(),
+            headline: headline.as_deref(),
+            clock: Clock::default(),
+        };
         live.take(&news).unwrap();
     }
 

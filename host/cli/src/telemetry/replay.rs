@@ -10,14 +10,11 @@ use host_trainer::RunEvent;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{
-    files::Kind,
-    news::{Story, What},
-};
+use super::files::Kind;
 use crate::run_folder::JsonLines;
 
 /// Tells again what the files in a folder have, metrics first.
-pub(super) fn replay(folder: &Path, mut tell: impl FnMut(u64, What<'_>)) -> io::Result<()> {
+pub(super) fn replay(folder: &Path, mut tell: impl FnMut(&RunEvent<'_>)) -> io::Result<()> {
     for (kind, read) in [(Kind::Metrics, metrics as Reader), (Kind::Timeline, timeline)] {
         JsonLines::for_each(&folder.join(kind.file()), |line| {
             if let Ok(line) = serde_json::from_slice::<Value>(line) {
@@ -28,9 +25,9 @@ pub(super) fn replay(folder: &Path, mut tell: impl FnMut(u64, What<'_>)) -> io::
     Ok(())
 }
 
-type Reader = fn(&Value, &mut dyn FnMut(u64, What<'_>)) -> Option<()>;
+type Reader = fn(&Value, &mut dyn FnMut(&RunEvent<'_>)) -> Option<()>;
 
-fn metrics(line: &Value, tell: &mut dyn FnMut(u64, What<'_>)) -> Option<()> {
+fn metrics(line: &Value, tell: &mut dyn FnMut(&RunEvent<'_>)) -> Option<()> {
     let progress = progress(line)?;
     let place = ["step", "epoch", "samples", "tokens"];
     let values: Vec<(String, Measured)> = line
@@ -46,15 +43,15 @@ fn metrics(line: &Value, tell: &mut dyn FnMut(u64, What<'_>)) -> Option<()> {
     } else {
         RunEvent::Logged { progress, values: &values, performance: &[] }
     };
-    tell(progress.step, What::Run(&event));
+    tell(&event);
     Some(())
 }
 
-fn timeline(line: &Value, tell: &mut dyn FnMut(u64, What<'_>)) -> Option<()> {
+fn timeline(line: &Value, tell: &mut dyn FnMut(&RunEvent<'_>)) -> Option<()> {
     let progress = progress(line)?;
-    let mut run = |event: RunEvent<'_>| tell(progress.step, What::Run(&event));
+    let mut run = |event: RunEvent<'_>| tell(&event);
+    // How this process begins is not known yet, and evaluations are told by the metrics.
     match line.get("event")?.as_str()? {
-        "started" => run(RunEvent::Started { device: text(line, "device")?, parameters: 0, progress }),
         "decided" => run(RunEvent::Decided { progress, hook: field(line, "hook")?, record: &record(line)? }),
         "callback-failed" => {
             let hook: Hook = field(line, "hook")?;
@@ -64,12 +61,6 @@ fn timeline(line: &Value, tell: &mut dyn FnMut(u64, What<'_>)) -> Option<()> {
             let tags: Vec<String> = field(line, "tags")?;
             run(RunEvent::Saved { progress, checkpoint: text(line, "checkpoint")?, tags: &tags, seconds: 0.0 });
         }
-        "evaluation-failed" => run(RunEvent::EvaluationFailed { progress, error: text(line, "error")? }),
-        "save-failed" => run(RunEvent::SaveFailed { progress, error: text(line, "error")? }),
-        "restored" => {
-            run(RunEvent::Restored { progress, tag: text(line, "tag")?, step: field(line, "from_step")? });
-        }
-        "story" => tell(progress.step, What::Story(&story(line)?)),
         _ => {}
     }
     Some(())
@@ -121,34 +112,27 @@ fn failure(line: &Value) -> Option<FailureRecord> {
     Some(FailureRecord { by: identity(line)?, failure })
 }
 
-fn story(line: &Value) -> Option<Story> {
-    let mut story = Story::new(text(line, "topic")?, text(line, "text")?);
-    story.instance = text(line, "instance").map(str::to_owned);
-    story.warning = field(line, "warning")?;
-    story.details = field(line, "details")?;
-    Some(story)
-}
-
 #[cfg(test)]
 mod tests {
     use host_callback::Decision;
 
     use super::{
-        super::{Clock, lines, news::News, samples},
+        super::{
+            Clock, lines,
+            news::{News, What},
+            samples,
+        },
         *,
     };
 
     /// An event as it comes back after it was written to the timeline.
     fn there_and_back(event: &RunEvent<'_>, look: impl Fn(&RunEvent<'_>)) {
-        let news = News { what: What::Run(event), step: 0, headline: None, clock: Clock::default() };
+        let news = News { what: What::Run(event), at: Progress::default(), headline: None, clock: Clock::default() };
         let line = serde_json::to_value(lines::timeline(&news)).unwrap();
         let mut seen = 0;
-        timeline(&line, &mut |_, what| {
+        timeline(&line, &mut |event| {
             seen += 1;
-            match what {
-                What::Run(event) => look(event),
-                What::Story(_) => panic!("a story"),
-            }
+            look(event);
         });
         assert_eq!(seen, 1, "{line}");
     }
@@ -206,7 +190,7 @@ mod tests {
         for line in
             ["{}", "[]", "null", r#"{"step":1}"#, r#"{"step":1,"event":"decided"}"#, r#"{"step":1,"event":"new"}"#]
         {
-            timeline(&serde_json::from_str(line).unwrap(), &mut |_, what| panic!("{line}: {what:?}"));
+            timeline(&serde_json::from_str(line).unwrap(), &mut |event| panic!("{line}: {event:?}"));
         }
     }
 }

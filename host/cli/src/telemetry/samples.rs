@@ -40,7 +40,7 @@ pub(crate) fn failure(message: &str) -> FailureRecord {
 
 pub(crate) fn summary(instance: &str, seconds: f64) -> Summary {
     let by = Identity { instance: instance.parse().unwrap(), ..identity().as_ref().clone() };
-    Summary { by: Arc::new(by), calls: 100, decisions: 12, failures: 1, fuel: 60_000, seconds }
+    Summary { by: Arc::new(by), calls: 100, decisions: 12, failures: 1, dropped: 0, fuel: 60_000, seconds }
 }
 
 pub(crate) fn values(values: &[(&str, f64)]) -> Vec<(String, Value)> {

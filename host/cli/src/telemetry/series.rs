@@ -73,7 +73,7 @@ fn number<S: serde::Serializer>(value: &f64, to: S) -> Result<S::Ok, S::Error> {
 
 impl Best {
     /// The better of what stands and a new value. What is not finite is never better, and never stands.
-    pub(super) fn better(standing: Option<Self>, name: &str, value: f64, step: u64) -> Option<Self> {
+    pub(crate) fn better(standing: Option<Self>, name: &str, value: f64, step: u64) -> Option<Self> {
         let better = match standing {
             None => value.is_finite(),
             Some(best) if lower_is_better(name) => value.is_finite() && value < best.value,

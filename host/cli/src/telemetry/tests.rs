@@ -89,7 +89,7 @@ fn each_kind_of_line_goes_to_its_file() {
     telemetry.observe(&RunEvent::Ended {
         progress,
         ending: &Ending::Completed,
-        evaluation: &Default::default(),
+        evaluation: &samples::values(&[("eval/loss", 0.5)]).into_iter().collect(),
         callbacks: &[],
     });
     let path = folder.path();
@@ -115,14 +115,15 @@ fn each_kind_of_line_goes_to_its_file() {
     let by = format!(r#""instance":"a","plugin":"plug","version":"1.2.3","sha256":"{}""#, "ab".repeat(32));
     let time = r#""time":"1970-01-01T00:00:00.000Z""#;
     let lines = [
-        r#"{"event":"story","step":0,"topic":"order","instance":"a","text":"a, b","warning":false,"details":{"order":["a","b"]},TIME}"#,
-        r#"{"event":"started","step":0,"total_steps":100,"device":"cpu","parameters":3,TIME}"#,
-        r#"{"event":"decided","step":5,"hook":"step-end",BY,"decision":{"set":{"knob":"learning-rate","value":0.020000000000000004}},"outcome":"applied","why":null,"changes":[{"knob":"learning-rate/all","before":0.1,"after":0.020000000000000004}],TIME}"#,
-        r#"{"event":"decided","step":5,"hook":"evaluate-end",BY,"decision":{"save":"best"},"outcome":"merged","why":null,"changes":[],TIME}"#,
-        r#"{"event":"decided","step":7,"hook":"step-end",BY,"decision":{"set":{"knob":"learning-rate","value":"NaN"}},"outcome":"applied","why":null,"changes":[{"knob":"learning-rate/all","before":0.1,"after":"NaN"}],TIME}"#,
-        r#"{"event":"saved","step":7,"checkpoint":"step-7","tags":["best"],TIME}"#,
-        r#"{"event":"callback-failed","step":7,"hook":"save-end",BY,"cause":"trap","message":"boom","fuel":1234,"seconds":0.002,"consequence":"restart",TIME}"#,
-        r#"{"event":"ended","step":7,"epoch":0.7,"samples":28,"tokens":0,"status":"completed","stop_reason":"planned length reached","ending":{"kind":"completed"},TIME}"#,
+        r#"{"event":"story","step":0,"topic":"order","instance":"a","text":"a, b","warning":false,"details":{"order":["a","b"]},"epoch":0.0,TIME}"#,
+        r#"{"event":"started","step":0,"total_steps":100,"device":"cpu","parameters":3,"epoch":0.0,TIME}"#,
+        r#"{"event":"decided","step":5,"hook":"step-end",BY,"decision":{"set":{"knob":"learning-rate","value":0.020000000000000004}},"outcome":"applied","why":null,"changes":[{"knob":"learning-rate/all","before":0.1,"after":0.020000000000000004}],"epoch":0.5,TIME}"#,
+        r#"{"event":"evaluated","step":5,"values":{"eval/loss":1.2},"epoch":0.5,TIME}"#,
+        r#"{"event":"decided","step":5,"hook":"evaluate-end",BY,"decision":{"save":"best"},"outcome":"merged","why":null,"changes":[],"epoch":0.5,TIME}"#,
+        r#"{"event":"decided","step":7,"hook":"step-end",BY,"decision":{"set":{"knob":"learning-rate","value":"NaN"}},"outcome":"applied","why":null,"changes":[{"knob":"learning-rate/all","before":0.1,"after":"NaN"}],"epoch":0.7,TIME}"#,
+        r#"{"event":"saved","step":7,"checkpoint":"step-7","tags":["best"],"epoch":0.7,TIME}"#,
+        r#"{"event":"callback-failed","step":7,"hook":"save-end",BY,"cause":"trap","message":"boom","fuel":1234,"seconds":0.002,"consequence":"restart","epoch":0.7,TIME}"#,
+        r#"{"event":"ended","step":7,"samples":28,"tokens":0,"status":"completed","stop_reason":"planned length reached","ending":{"kind":"completed"},"evaluation":{"eval/loss":0.5},"epoch":0.7,TIME}"#,
     ];
     let expected: String = lines.iter().map(|line| line.replace("BY", &by).replace("TIME", time) + "\n").collect();
     assert_eq!(text(path, Kind::Timeline), expected);
@@ -141,7 +142,7 @@ fn b26_a_resumed_run_leaves_the_metrics_of_an_uninterrupted_one() {
     begin(&mut telemetry, 0);
     (1..=10).for_each(|at| step(&mut telemetry, at));
     let mark = telemetry.mark();
-    assert_eq!(mark, json!({ "metrics": 12, "performance": 12, "reports": 10, "timeline": 13 }));
+    assert_eq!(mark, json!({ "metrics": 12, "performance": 12, "reports": 10, "timeline": 15 }));
     // After the checkpoint it went on for a while, and died within a line.
     (11..=13).for_each(|at| step(&mut telemetry, at));
     let torn = text(part.path(), Kind::Metrics);
@@ -160,7 +161,6 @@ fn b26_a_resumed_run_leaves_the_metrics_of_an_uninterrupted_one() {
     assert_eq!(history.best_evaluation, uninterrupted.best_evaluation);
     assert_eq!(history.evaluations, uninterrupted.evaluations);
     assert_eq!(history.decisions, uninterrupted.decisions);
-    assert!(history.story.iter().eq(uninterrupted.story.iter()));
     // NaN is unequal to itself, but not its text.
     let points = |history: &History| format!("{:?}", history.series["loss"].points().collect::<Vec<_>>());
     assert_eq!(points(&history), points(&uninterrupted));
@@ -173,37 +173,13 @@ fn what_the_parent_lost_is_said_and_no_reason_not_to_go_on() {
     let (mut telemetry, _) = over(files(&parent));
     step(&mut telemetry, 1);
     let mark = json!({ "metrics": 3, "reports": 1 });
-    let telemetry = Telemetry::resume(&resumed, parent.path(), &mark, Display::Quiet).unwrap();
+    Telemetry::resume(&resumed, parent.path(), &mark, Display::Quiet).unwrap();
     assert_eq!(text(resumed.path(), Kind::Metrics).lines().count(), 1);
-    assert!(telemetry.history().story.iter().any(|line| line.contains("2 lines")));
+    assert!(text(resumed.path(), Kind::Timeline).contains("2 lines"));
     // A checkpoint that somebody else's observer marked says nothing about files.
     let fresh = folder(&runs);
     Telemetry::resume(&fresh, parent.path(), &Value::Null, Display::Quiet).unwrap();
     assert_eq!(text(fresh.path(), Kind::Metrics), "");
-}
-
-#[test]
-fn the_report_remembers_what_became_of_plugins_and_not_that_they_were_loaded() {
-    let runs = tempfile::tempdir().unwrap();
-    let (parent, resumed) = (folder(&runs), folder(&runs));
-    let load = |telemetry: &Telemetry| {
-        telemetry.tell(Story::new("loaded", "may read").about("a"));
-        telemetry.tell(Story::new("shared-knob", "two write it").warning());
-    };
-    let (mut telemetry, _) = over(files(&parent));
-    load(&telemetry);
-    begin(&mut telemetry, 0);
-    telemetry.observe(&RunEvent::Stepped { progress: samples::at(1), loss: None, seconds: 0.1 });
-    telemetry.tell(Story::new("swapped", "version 2 took over").about("a"));
-    telemetry.tell(Story::new("log", "hello").about("a"));
-    let mark = telemetry.mark();
-    let mut telemetry = Telemetry::resume(&resumed, parent.path(), &mark, Display::Quiet).unwrap();
-    telemetry.tell(Story::new("resumed", "from step-1"));
-    load(&telemetry);
-    begin(&mut telemetry, 1);
-    let history = telemetry.history();
-    let story: Vec<&String> = history.story.iter().collect();
-    assert_eq!(story, ["warning: two write it", "step 1 · a: version 2 took over"]);
 }
 
 /// Counts what it takes, and fails from the third on.
@@ -248,7 +224,7 @@ fn b18_a_file_that_cannot_be_written_does_not_take_the_others_along() {
     let complaints = complaints.lock().unwrap();
     assert_eq!(complaints.len(), 1);
     assert!(complaints[0].starts_with("warning: metrics.jsonl: "), "{complaints:?}");
-    assert_eq!(text(folder.path(), Kind::Timeline).lines().count(), 12);
+    assert_eq!(text(folder.path(), Kind::Timeline).lines().count(), 14);
     assert_eq!(telemetry.mark()["metrics"], 0);
 }
 

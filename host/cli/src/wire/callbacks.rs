@@ -2,10 +2,13 @@
 //!
 //! It does not load files (`files` does). Main function: [`callbacks`].
 
-use std::sync::Arc;
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
-use host_callback::{Callback, Chain, Permit, RunInfo, SavedState};
-use host_sandbox::{InstanceSettings, OnFailure, StartError};
+use host_callback::{Callback, Chain, Grant, InstanceName, Permit, RunInfo, SavedState};
+use host_sandbox::{InstanceSettings, Loaded, OnFailure, Sandbox, StartError, Wanted};
 use host_trainer::AnyRun;
 use serde_json::{Value, json};
 
@@ -14,7 +17,7 @@ use super::{
     files::{Found, found, sandbox},
 };
 use crate::{
-    config::Plan,
+    config::{InstancePlan, Plan},
     environment::PluginFile,
     exit::Exit,
     problem::{Problem, Problems},
@@ -29,6 +32,10 @@ pub(crate) struct Callbacks {
     pub(crate) files: Vec<PluginFile>,
     /// What the timeline should say about them.
     pub(crate) stories: Vec<Story>,
+    /// What a watch begins with.
+    pub(super) sandbox: Sandbox,
+    pub(super) members: Vec<Loaded>,
+    pub(super) left_out: Vec<PathBuf>,
 }
 
 /// Starts every plugin of a run and gives each the state that the checkpoint has for it.
@@ -49,6 +56,7 @@ pub(crate) fn callbacks(
     let mut stories: Vec<Story> =
         findings.warnings.into_iter().map(|text| Story::new("left-out", text).warning()).collect();
     let info = run.info();
+    let (mut members, mut left_out) = (Vec::new(), findings.left_out);
     let (mut started, mut files): (Vec<(Box<dyn Callback>, Permit)>, _) = (Vec::new(), Vec::new());
     for found in findings.found {
         match start(plan, run, &info, log, &found) {
@@ -56,12 +64,16 @@ pub(crate) fn callbacks(
                 let permit = Permit::new(found.plugin.manifest(), &found.grant);
                 stories.push(loaded(&found, &permit));
                 files.push(file(&found));
+                members.push(member(plan, found, permit.clone()));
                 started.push((callback, permit));
             }
             Err(error) if found.entry.is_some() => {
                 problems.push(plan.problem_at(&["plugin", found.name.as_str()], error.to_string(), ""));
             }
-            Err(error) => stories.push(Story::new("left-out", format!("{error}; it is left out")).warning()),
+            Err(error) => {
+                stories.push(Story::new("left-out", format!("{error}; it is left out")).warning());
+                left_out.push(found.plugin.file().to_owned());
+            }
         }
     }
     if !problems.is_empty() {
@@ -79,7 +91,7 @@ pub(crate) fn callbacks(
     if let Some(resume) = resume {
         stories.extend(give_states_back(&mut chain, resume)?);
     }
-    Ok(Callbacks { chain, files, stories })
+    Ok(Callbacks { chain, files, stories, sandbox, members, left_out })
 }
 
 fn start(
@@ -89,18 +101,57 @@ fn start(
     log: &GuestLog,
     found: &Found<'_>,
 ) -> Result<Box<dyn Callback>, StartError> {
-    let entry = found.entry;
+    let wanted = how(plan, found);
     let callback = found.plugin.start(InstanceSettings {
-        name: found.name.clone(),
-        config: entry.map_or(Value::Null, |entry| entry.config.clone()),
-        order: entry.and_then(|entry| entry.order),
-        limits: entry.map_or(plan.plugins.limits, |entry| entry.limits),
-        on_failure: entry.map_or(OnFailure::default(), |entry| entry.on_failure),
+        name: wanted.name,
+        config: wanted.config,
+        order: wanted.order,
+        limits: wanted.limits,
+        on_failure: wanted.on_failure,
         run: info.clone(),
         catalog: run.catalog().clone(),
         log: Arc::new(log.clone()),
     })?;
-    Ok(Box::new(callback))
+    Ok(callback.in_its_lane())
+}
+
+fn member(plan: &Plan, found: Found<'_>, permit: Permit) -> Loaded {
+    Loaded { wanted: how(plan, &found), plugin: found.plugin, permit }
+}
+
+fn how(plan: &Plan, found: &Found<'_>) -> Wanted {
+    match found.entry {
+        Some(entry) => listed(entry),
+        None => unlisted(plan, found.name.clone(), found.plugin.file()),
+    }
+}
+
+/// How an instance with an entry runs.
+pub(super) fn listed(entry: &InstancePlan) -> Wanted {
+    Wanted {
+        name: entry.name.clone(),
+        file: entry.file.clone(),
+        sha256: entry.sha256.clone(),
+        grant: entry.grant.clone(),
+        config: entry.config.clone(),
+        order: entry.order,
+        limits: entry.limits,
+        on_failure: entry.on_failure,
+    }
+}
+
+/// How an instance without one runs.
+pub(super) fn unlisted(plan: &Plan, name: InstanceName, file: &Path) -> Wanted {
+    Wanted {
+        name,
+        file: file.to_owned(),
+        sha256: None,
+        grant: Grant::Observe,
+        config: Value::Null,
+        order: None,
+        limits: plan.plugins.limits,
+        on_failure: OnFailure::default(),
+    }
 }
 
 fn file(found: &Found<'_>) -> PluginFile {
@@ -130,9 +181,13 @@ pub(crate) fn may(permit: &Permit) -> String {
 }
 
 fn entry_to_paste(found: &Found<'_>) -> String {
-    let file = found.plugin.file().file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let sha256 = found.plugin.sha256();
-    format!("[[plugin]] name = \"{}\" file = \"{file}\" sha256 = \"{sha256}\"", found.name)
+    paste(&found.name, found.plugin.file(), found.plugin.sha256())
+}
+
+/// An entry in one line, for whoever wants to give an instance more.
+pub(super) fn paste(name: &InstanceName, file: &Path, sha256: &str) -> String {
+    let file = file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    format!("[[plugin]] name = \"{name}\" file = \"{file}\" sha256 = \"{sha256}\"")
 }
 
 /// Who runs when.

@@ -4,13 +4,12 @@
 
 use std::{
     collections::BTreeSet,
-    fs,
     path::{Path, PathBuf},
     sync::Arc,
 };
 
 use host_callback::{Grant, InstanceName};
-use host_sandbox::{LoadError, Plugin, Sandbox, SandboxConfig};
+use host_sandbox::{LoadError, Plugin, Sandbox, SandboxConfig, plugin_files};
 
 use crate::{
     config::{InstancePlan, Plan},
@@ -36,6 +35,8 @@ pub(super) struct Findings<'a> {
     pub(super) found: Vec<Found<'a>>,
     pub(super) problems: Vec<Problem>,
     pub(super) warnings: Vec<String>,
+    /// Files of the folder that were looked at, and became nothing.
+    pub(super) left_out: Vec<PathBuf>,
 }
 
 /// The sandbox with a configuration's cache.
@@ -61,13 +62,17 @@ pub(super) fn found<'a>(plan: &'a Plan, sandbox: &Sandbox) -> Findings<'a> {
         }
     }
     let listed: BTreeSet<PathBuf> = plan.instances.iter().filter_map(|entry| entry.file.canonicalize().ok()).collect();
-    for file in wasm_files(&plan.plugins.folder) {
+    // None where there is no folder; one that comes later is watched.
+    for file in plugin_files(&plan.plugins.folder).unwrap_or_default() {
         if file.canonicalize().is_ok_and(|file| listed.contains(&file)) {
             continue;
         }
         match unlisted(&file, plan, sandbox) {
             Ok(found) => findings.found.push(found),
-            Err(warning) => findings.warnings.push(warning),
+            Err(warning) => {
+                findings.warnings.push(warning);
+                findings.left_out.push(file);
+            }
         }
     }
     findings
@@ -97,24 +102,24 @@ fn load_words(error: &LoadError) -> String {
 
 fn unlisted<'a>(file: &Path, plan: &Plan, sandbox: &Sandbox) -> Result<Found<'a>, String> {
     let plugin = sandbox.load(file).map_err(|error| format!("{} and is left out", load_words(&error)))?;
+    let name = name_of(file, plan).map_err(|why| format!("plugin {} is left out: {why}", file.display()))?;
+    Ok(Found { plugin, entry: None, name, grant: Grant::Observe })
+}
+
+/// The instance that a file without an entry makes.
+///
+/// # Errors
+///
+/// Why it can make none.
+pub(super) fn name_of(file: &Path, plan: &Plan) -> Result<InstanceName, String> {
     let stem = file.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
     let name: InstanceName = stem
         .to_ascii_lowercase()
         .replace(['_', '.', ' '], "-")
         .parse()
-        .map_err(|error| format!("plugin {} is left out: {error}; rename the file", file.display()))?;
+        .map_err(|error| format!("{error}; rename the file"))?;
     if plan.instances.iter().any(|entry| entry.name == name) {
-        let file = file.display();
-        return Err(format!("plugin {file} is left out: [[plugin]] `{name}` is another file; rename this one"));
+        return Err(format!("[[plugin]] `{name}` is another file; rename this one"));
     }
-    Ok(Found { plugin, entry: None, name, grant: Grant::Observe })
-}
-
-/// The `.wasm` files of a folder in the order of their names; none where there is no folder.
-fn wasm_files(folder: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    let is_wasm = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "wasm") && path.is_file();
-    let mut files: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(is_wasm).collect();
-    files.sort();
-    files
+    Ok(name)
 }

@@ -1,14 +1,17 @@
 //! Where the rooms meet: from a checked configuration to a run and its callbacks.
 //!
-//! It does not train and prints nothing. [`run`] prepares the trainer's side, [`callbacks`] the sandbox's.
+//! It does not train and prints nothing. [`run`] prepares the trainer's side, [`callbacks`] the sandbox's, and [`live`]
+//! keeps it up to date while the run goes on.
 
 mod callbacks;
 mod files;
+mod live;
 mod log;
 mod run;
 
 pub(crate) use self::{
     callbacks::{Callbacks, callbacks, may},
+    live::{Stories, TABLE, live},
     log::GuestLog,
     run::{Prepared, Resume, prepare},
 };

@@ -79,6 +79,7 @@ fn a_small_file_gets_the_documented_defaults() {
     assert_eq!((group.learning_rate, group.weight_decay), (0.001, 0.01));
     assert_eq!((plan.base, plan.runs), (PathBuf::from("."), PathBuf::from("runs")));
     assert_eq!((plan.plugins.folder, plan.plugins.limits), (PathBuf::from("plugins"), Limits::default()));
+    assert_eq!((plan.plugins.watch, plan.plugins.settle), (true, Duration::from_millis(300)));
     assert!(plan.instances.is_empty());
     assert_eq!((plan.task.kind.as_str(), plan.task.settings), ("classification", json!({ "train": "a.csv" })));
 }
