@@ -1,137 +1,20 @@
 //! The plugins that come with the program: the files beside their sources are what the sources make, and their pages
-//! say what they do. Checks no numbers: `traces` does.
+//! say what they do. Checks no numbers: `traces` does, and `catalogue` in real runs.
+
+mod plays;
 
 use std::{collections::BTreeSet, fs, sync::Arc};
 
 use host_callback::{Callback as _, Decision, Hook, Pattern};
 use host_sandbox::Plugin;
 use host_tests::guests;
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use crate::{
-    tidy::HOMES,
-    traces::stage::{Moment, Stage, plugin},
-};
+use crate::{tidy::HOMES, traces::stage::plugin};
+use plays::plays_of;
 
 /// What makes the shipped files anew.
 const REBUILD: &str = "cargo run --release --bin guests -- plugins";
-
-/// A run that makes a plugin decide as much as it can.
-struct Play {
-    plugin: &'static str,
-    config: Value,
-    /// Hook, finished steps, and the numbers of the measurements in `reads`; fewer where some are not known.
-    moments: &'static [(Hook, u64, &'static [f64])],
-    reads: &'static [&'static str],
-}
-
-fn plays() -> [Play; 5] {
-    const NAN: f64 = f64::NAN;
-    use Hook::{EpochEnd, EvaluateEnd, Gradients, StepBegin, StepEnd, TrainEnd};
-    [
-        Play {
-            plugin: "checkpoint-policy",
-            config: json!({"every-steps": 2, "every-epochs": 1, "keep-best": 2, "keep-last": 2}),
-            reads: &["eval/loss"],
-            moments: &[
-                (StepEnd, 1, &[]),
-                (StepEnd, 2, &[]),
-                (EvaluateEnd, 2, &[1.0]),
-                (EpochEnd, 2, &[]),
-                (EvaluateEnd, 3, &[0.5]),
-                (StepEnd, 4, &[]),
-                (EvaluateEnd, 4, &[NAN]),
-                (EvaluateEnd, 5, &[0.75]),
-                (StepEnd, 6, &[]),
-                (EpochEnd, 7, &[]),
-            ],
-        },
-        Play {
-            plugin: "early-stopping",
-            config: json!({"patience": 2, "min-delta": 0.125}),
-            reads: &["eval/loss"],
-            moments: &[
-                (EvaluateEnd, 1, &[]),
-                (EvaluateEnd, 2, &[1.0]),
-                (EvaluateEnd, 3, &[0.5]),
-                (EvaluateEnd, 4, &[NAN]),
-                (EvaluateEnd, 5, &[0.4375]),
-                (TrainEnd, 5, &[]),
-            ],
-        },
-        Play {
-            plugin: "lr-plateau",
-            config: json!({"patience": 1, "factor": 0.3, "min-lr": {"body": 2e-3, "head": 0.0}}),
-            reads: &["eval/loss", "learning-rate/body", "learning-rate/head"],
-            moments: &[
-                (EvaluateEnd, 1, &[]),
-                (EvaluateEnd, 2, &[1.0, 0.01, 0.1]),
-                (EvaluateEnd, 3, &[1.0, 0.01, 0.1]),
-                (EvaluateEnd, 4, &[1.0, 0.01, 0.1]),
-                (EvaluateEnd, 5, &[NAN]),
-                (EvaluateEnd, 6, &[1.0]),
-                (EvaluateEnd, 7, &[0.25, 0.005, 0.02]),
-            ],
-        },
-        Play {
-            plugin: "lr-schedule",
-            config: json!({"kind": "cosine", "warm-up": 2, "total-steps": 7, "min-lr-ratio": 0.1}),
-            reads: &[],
-            moments: &[
-                (StepBegin, 0, &[]),
-                (StepBegin, 1, &[]),
-                (StepBegin, 2, &[]),
-                (StepBegin, 3, &[]),
-                (StepBegin, 6, &[]),
-                (StepBegin, 7, &[]),
-                (StepBegin, 8, &[]),
-            ],
-        },
-        Play {
-            plugin: "nan-guard",
-            config: json!({"skips": 1, "restores": 1, "lr-factor": 0.5, "forgive-after": 2}),
-            reads: &["loss", "gradient-norm"],
-            moments: &[
-                (Gradients, 0, &[1.0, 2.0]),
-                (Gradients, 1, &[NAN, 2.0]),
-                (Gradients, 2, &[1.0, f64::INFINITY]),
-                (Gradients, 3, &[1.0]),
-                (Gradients, 4, &[f64::NEG_INFINITY]),
-                (Gradients, 5, &[NAN]),
-            ],
-        },
-    ]
-}
-
-fn play_of(name: &str) -> Play {
-    let mut plays = plays().into_iter();
-    plays.find(|play| play.plugin == name).unwrap_or_else(|| panic!("{name} is new: give it a run in `plays`"))
-}
-
-impl Play {
-    fn start(&self, plugin: &Arc<Plugin>) -> Stage {
-        let groups = json!([{"name": "body", "learning-rate": 0.01}, {"name": "head", "learning-rate": 0.1}]);
-        let stage = Stage::start(plugin, &self.config, &json!({ "groups": groups }));
-        stage.unwrap_or_else(|error| panic!("{error:?}"))
-    }
-
-    /// The answer to each moment and the state after it, as text: NaN equals itself there.
-    fn answers(&self, plugin: &Arc<Plugin>) -> Vec<(Vec<Decision>, String)> {
-        let mut stage = self.start(plugin);
-        let answer = |&(hook, step, values): &(Hook, u64, &[f64])| {
-            let moment = self
-                .reads
-                .iter()
-                .zip(values)
-                .fold(Moment::at(hook, step), |moment, (name, value)| moment.scalar(name, *value));
-            let decisions = stage.send(moment);
-            let state = stage.callback.save().expect("the state");
-            let state = state.map(|(version, bytes)| format!("{version}: {}", String::from_utf8_lossy(&bytes)));
-            (decisions, state.unwrap_or_default())
-        };
-        self.moments.iter().map(answer).collect()
-    }
-}
 
 fn shipped(name: &str) -> Arc<Plugin> {
     plugin(&guests::shipped(name))
@@ -156,10 +39,11 @@ fn shipped_plugins_are_what_their_sources_make_now() {
     for name in names() {
         let (shipped, built) = (shipped(&name), plugin(&guests::component(&name)));
         assert_eq!(shipped.manifest(), built.manifest(), "{name}: {REBUILD}");
-        let play = play_of(&name);
-        let (ours, theirs) = (play.answers(&shipped), play.answers(&built));
-        for (at, (ours, theirs)) in ours.iter().zip(&theirs).enumerate() {
-            assert_eq!(format!("{ours:?}"), format!("{theirs:?}"), "{name}, moment {at}: {REBUILD}");
+        for (number, play) in plays_of(&name).iter().enumerate() {
+            let (ours, theirs) = (play.answers(&shipped), play.answers(&built));
+            for (at, (ours, theirs)) in ours.iter().zip(&theirs).enumerate() {
+                assert_eq!(format!("{ours:?}"), format!("{theirs:?}"), "{name}, play {number}, moment {at}: {REBUILD}");
+            }
         }
     }
 }
@@ -168,8 +52,9 @@ fn shipped_plugins_are_what_their_sources_make_now() {
 #[test]
 fn each_plugin_makes_in_its_play_all_that_it_asks_for() {
     for name in names() {
-        let (plugin, play) = (shipped(&name), play_of(&name));
-        let decisions: Vec<Decision> = play.answers(&plugin).into_iter().flat_map(|(decisions, _)| decisions).collect();
+        let plugin = shipped(&name);
+        let answers = plays_of(&name).into_iter().flat_map(|play| play.answers(&plugin));
+        let decisions: Vec<Decision> = answers.flat_map(|(decisions, _)| decisions).collect();
         let made: BTreeSet<_> = decisions.iter().filter_map(Decision::request).collect();
         let asked: BTreeSet<_> = plugin.manifest().requests.iter().copied().collect();
         assert_eq!(made, asked, "{name}: requests");
@@ -194,13 +79,19 @@ fn each_plugin_has_a_page_with_its_settings_hooks_requests_and_knobs() {
         let written: BTreeSet<String> = table(&page, "## Settings").map(|row| row[0].clone()).collect();
         assert_eq!(written, settings, "{name}: the table of settings, and the schema");
 
-        let callback = play_of(&name).start(&plugin).callback;
-        let hooks = callback.subscriptions().iter().map(|it| it.hook.name());
+        let nested = schema["$defs"].as_object().into_iter().flat_map(|defs| defs.values());
+        for key in nested.filter_map(|it| it["properties"].as_object()).flat_map(|it| it.keys()) {
+            assert!(page.contains(&format!("`{key}`")), "{name}: the setting {key} is not explained");
+        }
+
+        let hooks = hooks(&name, &plugin);
+        let told = table(&page, "# ").find(|cells| cells[0] == "hooks").unwrap_or_default();
+        let told: BTreeSet<&str> = told.get(1).map(|words| words.split('`').collect()).unwrap_or_default();
+        let told: BTreeSet<&str> = told.into_iter().filter(|word| word.parse::<Hook>().is_ok()).collect();
+        assert_eq!(told, hooks, "{name}: the hooks on its page, and those that it subscribes to");
         let requests = manifest.requests.iter().map(|it| it.name());
         let knobs = manifest.knobs.iter().map(Pattern::as_str);
-        for (row, words) in
-            [("hooks", hooks.collect::<Vec<_>>()), ("requests", requests.collect()), ("knobs", knobs.collect())]
-        {
+        for (row, words) in [("requests", requests.collect::<Vec<_>>()), ("knobs", knobs.collect())] {
             let says = table(&page, "# ").find(|cells| cells[0] == row).unwrap_or_default();
             let says = says.get(1).cloned().unwrap_or_else(|| panic!("{name}: no row about {row}"));
             for word in &words {
@@ -209,6 +100,12 @@ fn each_plugin_has_a_page_with_its_settings_hooks_requests_and_knobs() {
             assert_eq!(words.is_empty(), says == "none", "{name}, {row}: {says}");
         }
     }
+}
+
+/// The hooks that a plugin listens to in any of its plays.
+fn hooks(name: &str, plugin: &Arc<Plugin>) -> BTreeSet<&'static str> {
+    let callbacks = plays_of(name).into_iter().map(|play| play.start(plugin).callback);
+    callbacks.flat_map(|it| it.subscriptions().iter().map(|it| it.hook.name()).collect::<Vec<_>>()).collect()
 }
 
 /// The rows of the tables in a section, heading lines left out.

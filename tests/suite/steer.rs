@@ -253,7 +253,7 @@ fn b24_gradient_norms_are_there_before_the_optimizer_step() {
         "observer",
         "observer",
         "",
-        "hooks = [\"gradients\"]\nreads = [\"gradient-norm\", \"gradient-norm/*\", \"gradient-nonfinite\", \"loss\"]",
+        "hooks = [\"gradients\"]\nreads = [\"gradient-norm\", \"gradient-norm/biases\", \"gradient-norm/rest\", \"gradient-nonfinite\", \"loss\"]",
     );
     let run = project.train("").run(1);
     let note = &run.notes("observer")[0];

@@ -101,7 +101,7 @@ impl Stage {
                 hook: moment.hook,
                 occurrence: *occurrence,
                 progress: moment.progress,
-                detail: String::new(),
+                detail: moment.detail,
             },
         };
         let place = (moment.hook, moment.progress.step);
@@ -113,13 +113,20 @@ impl Stage {
 pub(crate) struct Moment {
     hook: Hook,
     progress: Progress,
+    detail: String,
     scalars: Vec<(String, f64)>,
 }
 
 impl Moment {
     /// A hook after so many finished steps.
     pub(crate) fn at(hook: Hook, step: u64) -> Self {
-        Self { hook, progress: Progress { step, ..Progress::default() }, scalars: Vec::new() }
+        let progress = Progress { step, ..Progress::default() };
+        Self { hook, progress, detail: String::new(), scalars: Vec::new() }
+    }
+
+    pub(crate) fn detail(mut self, detail: &str) -> Self {
+        self.detail = detail.to_owned();
+        self
     }
 
     pub(crate) fn epoch(mut self, epoch: f64) -> Self {
