@@ -8,13 +8,13 @@
 //! The last good state is what the last successful `save` gave. It is asked for when a checkpoint is made, and
 //! besides that right before an event, whenever the callback has answered something since and
 //!
-//! - the last answer steered the run: what was decided must not be forgotten, or it would be decided twice; or
+//! - the last answer steered the run: what was decided must not be forgotten, or it would be decided twice (a knob that
+//!   gets the same value twice does not mind); or
 //! - the run is some steps further, as many as keep the price of saving low ([`Pace`]).
 //!
-//! So a Rust callback with a small state pays less than a microsecond a step, and loses only what it was shown
-//! in the very step at which it fails; one with an interpreter saves at every tenth step or so, and may lose
-//! what it saw in between. Asking *before* an event and not after it means that a failing `save` costs that event,
-//! and never an answer that was already given.
+//! So a Rust callback with a small state is asked every few steps, one with an interpreter more rarely, and what a
+//! callback saw in between is lost when it fails; what it decided is not. Asking *before* an event and not after it means
+//! that a failing `save` costs that event, and never an answer that was already given.
 
 use std::{fmt, sync::Arc};
 
@@ -62,7 +62,7 @@ pub struct SandboxedCallback {
     step: u64,
     /// The guest has answered something since `state` was taken.
     changed: bool,
-    /// The last answer steered the run.
+    /// The last answer steered the run, and not only by values of knobs.
     steered: bool,
     /// A failure that `save` got over with the last good state.
     unreported: Option<CallbackFailure>,
@@ -169,14 +169,15 @@ impl SandboxedCallback {
         let decisions = instance.handle(event, buffer, usage)?;
         self.step = step;
         self.changed = true;
-        self.steered =
-            decisions.iter().any(|decision| !matches!(decision, Decision::Report { .. } | Decision::Note(_)));
+        self.steered = decisions
+            .iter()
+            .any(|it| !matches!(it, Decision::Report { .. } | Decision::Note(_) | Decision::Set { .. }));
         Ok(decisions)
     }
 
     /// Whether the state is to be asked for before an event at this step.
     fn state_is_due(&self, step: u64) -> bool {
-        self.changed && (self.steered || self.pace.is_due(step))
+        self.changed && (self.steered && !self.pace.is_stateless() || self.pace.is_due(step))
     }
 
     /// Asks the live instance for its state; the old one stays if it fails.
@@ -187,7 +188,7 @@ impl SandboxedCallback {
             .save(&mut self.usage)
             .map_err(|fault| Fault { message: format!("`save`: {}", fault.message), ..fault })?;
         self.state = (!bytes.is_empty()).then(|| State { version: self.plugin.manifest().state_version, bytes });
-        self.pace.taken(self.step, self.usage.fuel - before);
+        self.pace.taken(self.step, self.usage.fuel - before, self.state.is_none());
         (self.changed, self.steered) = (false, false);
         Ok(())
     }

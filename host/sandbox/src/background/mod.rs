@@ -157,7 +157,8 @@ fn answer(callback: &mut dyn Callback, event: &Event, pace: &mut Pace) -> Done {
             Err(failure) => failures.push(failure),
         }
         failures.extend(callback.take_failure());
-        pace.taken(step, callback.usage().fuel - before);
+        let is_empty = matches!(state, Some(None));
+        pace.taken(step, callback.usage().fuel - before, is_empty);
     }
     Done { answer, state, failures, usage: callback.usage() }
 }
