@@ -55,6 +55,11 @@ impl Callback for LrPlateau {
         let Some(value) = event.get_or_tell(monitor, &mut state.told_missing, answer) else { return };
         if state.memory.take(&self.settings.terms(), value) {
             self.reduce(state, event, answer);
+            // Whoever asks later why the rate fell finds it here.
+            if answer.decisions().iter().any(|decision| matches!(decision, Decision::Set(_))) {
+                let best = state.memory.best.map(|best| format!(", best {best}")).unwrap_or_default();
+                answer.note(format!("{monitor} has not improved: now {value}{best}"));
+            }
         }
         if let Some(best) = state.memory.best {
             answer.report("best", best);

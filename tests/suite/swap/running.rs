@@ -20,9 +20,20 @@ const HANGS_AFTER: Duration = Duration::from_secs(120);
 /// A run without an end of its own, which a test ends.
 pub(crate) struct Running {
     pub(crate) project: Project,
-    child: Child,
+    child: OwnChild,
     lines: Receiver<String>,
     pub(crate) told: Vec<String>,
+}
+
+/// A child that ends with the test, also with one that fails.
+struct OwnChild(Child);
+
+impl Drop for OwnChild {
+    fn drop(&mut self) {
+        // It has ended already where the test went well.
+        drop(self.0.kill());
+        drop(self.0.wait());
+    }
 }
 
 impl Running {
@@ -35,10 +46,10 @@ impl Running {
             "run train.toml --set train.epochs=1000000 --set train.evaluate-every=end --set train.log-every={log_every}"
         ));
         let (send, lines) = mpsc::channel();
-        let stderr = BufReader::new(child.stderr.take().unwrap());
+        let stderr = BufReader::new(child.stderr.take().expect("its errors are piped"));
         // It ends with the program, whose end closes the stream.
         drop(thread::spawn(move || stderr.lines().map_while(Result::ok).try_for_each(|line| send.send(line))));
-        let mut running = Self { project, child, lines, told: Vec::new() };
+        let mut running = Self { project, child: OwnChild(child), lines, told: Vec::new() };
         running.step();
         running
     }
@@ -71,17 +82,20 @@ impl Running {
 
     /// Changes the text of the configuration.
     pub(crate) fn edit(&self, from: &str, to: &str) {
-        let text = fs::read_to_string(self.project.path("train.toml")).unwrap();
+        let text = fs::read_to_string(self.project.path("train.toml")).expect("the configuration");
         assert!(text.contains(from), "{text}");
         self.project.write("train.toml", &text.replace(from, to));
     }
 
     /// Ends the run as Ctrl-C does, and gives its folder. The project goes with it.
     pub(crate) fn end(mut self) -> (Project, Run) {
-        let killed = std::process::Command::new("kill").args(["-TERM", &self.child.id().to_string()]).status().unwrap();
+        let killed = std::process::Command::new("kill")
+            .args(["-TERM", &self.child.0.id().to_string()])
+            .status()
+            .expect("a signal is sent");
         assert!(killed.success());
         self.told.extend(self.lines.iter());
-        let code = self.child.wait().unwrap().code();
+        let code = self.child.0.wait().expect("it ends").code();
         assert_eq!(code, Some(130), "{}", self.told.join("\n"));
         let run = Run::at(self.project.path("runs/iris-1"));
         (self.project, run)
@@ -96,7 +110,7 @@ pub(crate) fn stories(run: &Run, topic: &str) -> Vec<Value> {
 
 /// A component of another content that does the same: a custom section with a mark at its end.
 pub(crate) fn marked(guest: &str, mark: &str) -> Vec<u8> {
-    let mut bytes = fs::read(guests::component(guest)).unwrap();
+    let mut bytes = fs::read(guests::component(guest)).expect("a built guest");
     section(&mut bytes, 0, &[&[4], b"mark".as_slice(), mark.as_bytes()].concat());
     bytes
 }
@@ -131,7 +145,7 @@ pub(crate) fn slow(guest: &str, functions: usize) -> Vec<u8> {
     let body = [vec![0], mix, vec![0x20, 0, 0x0b]].concat();
     let body = [leb128(body.len()), body].concat();
     section(&mut module, 10, &[leb128(functions), body.repeat(functions)].concat());
-    let mut bytes = fs::read(guests::component(guest)).unwrap();
+    let mut bytes = fs::read(guests::component(guest)).expect("a built guest");
     section(&mut bytes, 1, &module);
     bytes
 }
@@ -139,6 +153,6 @@ pub(crate) fn slow(guest: &str, functions: usize) -> Vec<u8> {
 /// By rename, as careful programs write.
 pub(crate) fn put(file: &Path, bytes: &[u8]) {
     let beside = file.with_extension("beside");
-    fs::write(&beside, bytes).unwrap();
-    fs::rename(&beside, file).unwrap();
+    fs::write(&beside, bytes).expect("a file beside");
+    fs::rename(&beside, file).expect("a file in its place");
 }

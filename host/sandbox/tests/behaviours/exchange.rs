@@ -46,11 +46,11 @@ fn an_event_arrives_as_it_is() {
 
 /// The notes of an answer.
 fn notes(decisions: &[Decision]) -> Vec<&str> {
-    let note = |decision| match decision {
-        &Decision::Note(ref line) => Some(line.as_str()),
+    let notes = decisions.iter().filter_map(|decision| match decision {
+        Decision::Note(line) => Some(line.as_str()),
         _ => None,
-    };
-    decisions.iter().filter_map(note).collect()
+    });
+    notes.collect()
 }
 
 #[test]
