@@ -44,7 +44,7 @@ pub(crate) enum Color {
 pub(crate) enum Command {
     /// Train.
     ///
-    /// Makes a new folder <run.folder>/<run.name>-<n> with the configuration, metrics, timeline, checkpoints
+    /// Makes a new folder `<run.folder>/<run.name>-<n>` with the configuration, metrics, timeline, checkpoints
     /// and reports. Ctrl-C stops after the step and saves; a second one stops at once.
     ///
     /// Example: host run train.toml --set optimizer.learning-rate=3e-4 --until 200st
@@ -120,7 +120,7 @@ pub(crate) struct ConfigArgs {
     pub(crate) file: PathBuf,
     /// Set a key over what the file says; may be given several times, the last one counts.
     ///
-    /// The value is TOML; a bare word is a text. Entries of [[plugin]] and [[optimizer.group]] are
+    /// The value is TOML; a bare word is a text. Entries of `[[plugin]]` and `[[optimizer.group]]` are
     /// addressed by name: plugin.early-stopping.config.patience=5
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,

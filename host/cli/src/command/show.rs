@@ -1,6 +1,6 @@
 //! `host show`: a run as a story that people can read.
 //!
-//! It reads a run's folder and changes nothing in it; how the story comes about is [`story`](crate::story)'s part.
+//! It reads a run's folder and changes nothing in it; how the story comes about is [`story`](mod@crate::story)'s part.
 //! Main function: [`run`].
 
 use std::{borrow::Cow, fmt::Write as _, fs, path::Path};

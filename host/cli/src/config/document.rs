@@ -1,7 +1,7 @@
 //! A plan as a configuration file: every default written out, `--set` applied.
 //!
 //! Reading it again gives the same plan, from whatever folder: `run.base` says where relative paths start. It
-//! writes no file. Main function: [`write`].
+//! writes no file. Main function: [`write()`].
 
 use std::{path::Path, time::Duration};
 

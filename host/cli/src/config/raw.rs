@@ -155,10 +155,10 @@ pub(super) struct RawGroup {
     /// Names of parameters; `*` stands for any characters.
     #[schemars(required, length(min = 1), inner(length(min = 1)))]
     pub(super) parameters: Option<Vec<String>>,
-    /// Step size at the beginning. Default: that of [optimizer].
+    /// Step size at the beginning. Default: that of `[optimizer]`.
     #[schemars(range(min = 0))]
     pub(super) learning_rate: Option<f64>,
-    /// Pull of the weights towards 0. Default: that of [optimizer].
+    /// Pull of the weights towards 0. Default: that of `[optimizer]`.
     #[schemars(range(min = 0))]
     pub(super) weight_decay: Option<f64>,
 }
@@ -219,7 +219,7 @@ pub(super) struct RawPlugin {
     /// The instance's name; its state, reports and decisions go by it.
     #[schemars(required)]
     pub(super) name: Option<String>,
-    /// The component, relative to the plugins folder. Default "<name>.wasm".
+    /// The component, relative to the plugins folder. Default: `<name>.wasm`.
     #[schemars(length(min = 1))]
     pub(super) file: Option<String>,
     /// Whether it takes part. Default true.

@@ -2,7 +2,7 @@
 //! and a summary for the terminal.
 //!
 //! It does not watch the run: [`telemetry`](crate::telemetry) did, and hands over its history. Main types:
-//! [`ReportInputs`], [`write`], [`summary`].
+//! [`ReportInputs`], [`write()`], [`summary()`].
 
 mod chart;
 mod json;

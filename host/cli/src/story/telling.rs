@@ -1,7 +1,7 @@
 //! Lines about what is no decision: how the run began and ended, evaluations, checkpoints, failed calls, and what
 //! the wiring told.
 //!
-//! Main function: [`line`].
+//! Main function: [`line()`].
 
 use host_trainer::Ending;
 

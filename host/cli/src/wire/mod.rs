@@ -1,6 +1,6 @@
 //! Where the rooms meet: from a checked configuration to a run and its callbacks.
 //!
-//! It does not train and prints nothing. [`run`] prepares the trainer's side, [`callbacks`] the sandbox's, and [`live`]
+//! It does not train and prints nothing. [`run`] prepares the trainer's side, [`callbacks()`] the sandbox's, and [`live()`]
 //! keeps it up to date while the run goes on.
 
 mod callbacks;

@@ -45,16 +45,16 @@ pub struct ClassificationSettings {
     /// The model. Default: mlp.
     #[serde(default)]
     pub model: ModelKind,
-    /// Widths of the hidden layers of the MLP, or of the layer after the convolutions. Default: [128].
+    /// Widths of the hidden layers of the MLP, or of the layer after the convolutions. Default: `[128]`.
     #[serde(default = "one_hidden")]
     #[schemars(inner(range(min = 1, max = 65536)), length(max = 16))]
     pub hidden: Vec<usize>,
-    /// For the CNN: how a row is an image, as [channels, height, width], channel after channel, row after row.
+    /// For the CNN: how a row is an image, as `[channels, height, width]`, channel after channel, row after row.
     #[serde(default)]
     #[schemars(inner(range(min = 1, max = 4096)))]
     pub image: Option<[usize; 3]>,
     /// For the CNN: channels of its 3 x 3 convolutions; each is followed by ReLU, every second one by a 2 x 2
-    /// maximum. Default: [16, 32].
+    /// maximum. Default: `[16, 32]`.
     #[serde(default = "two_convolutions")]
     #[schemars(inner(range(min = 1, max = 4096)), length(min = 1, max = 16))]
     pub channels: Vec<usize>,
