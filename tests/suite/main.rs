@@ -1,16 +1,18 @@
 //! Tests of the whole program: each starts the built binary in a folder of its own and reads what it leaves.
 //!
 //! `run` is the main job, `resume` its continuation, `kill` what survives a SIGKILL, `stop` what a stop in the middle
-//! of an evaluation leaves, `steer` what callbacks may do, `evil` what misbehaving ones may not, `background` one that the loop does not wait for, `input` bad files and
-//! settings, `show` the story that a run left, `swap` plugins that change meanwhile. `traces`, `shipped` and `catalogue`
-//! hold the plugins that come with the program, `tidy` the rules of the repository. Rows of the behaviours that users
-//! asked for elsewhere have their number in the name (`b6_...`).
+//! of an evaluation leaves, `steer` what callbacks may do, `evil` what misbehaving ones may not, `outside` what they find
+//! of the world, `background` one that the loop does not wait for, `input` bad files and settings, `show` the story that
+//! a run left, `swap` plugins that change meanwhile. `traces`, `shipped` and `catalogue` hold the plugins that come with
+//! the program, `tidy` the rules of the repository. Rows of the behaviours that users asked for elsewhere have their
+//! number in the name (`b6_...`).
 
 mod background;
 mod catalogue;
 mod evil;
 mod input;
 mod kill;
+mod outside;
 mod resume;
 mod run;
 mod shipped;

@@ -143,13 +143,13 @@ fn sandboxed_by_name(bencher: Bencher<'_, '_>, scalars: u32) {
     bencher.bench_local(|| callback.handle(black_box(&event)));
 }
 
-/// As in a run: the step goes on, so the state is asked for besides.
+/// An event and a checkpoint, which asks for the state.
 #[divan::bench]
-fn sandboxed_with_state(bencher: Bencher<'_, '_>) {
-    let (mut callback, mut event) = (reader(8), event(8));
+fn sandboxed_and_saved(bencher: Bencher<'_, '_>) {
+    let (mut callback, event) = (reader(8), event(8));
     bencher.bench_local(|| {
-        event.moment.progress.step += 1;
-        callback.handle(black_box(&event))
+        let answer = callback.handle(black_box(&event));
+        (answer, callback.save())
     });
 }
 
@@ -213,6 +213,8 @@ fn main() {
     let event = event(8);
     let native = fastest(&mut Native::new(), &event);
     for (what, mut callback) in [("bare, with a report", bare()), ("by name, without an answer", reader(8))] {
+        // The first event is for names.
+        let _ = callback.handle(&event);
         let before = callback.usage();
         let _ = callback.handle(&event);
         let fuel = callback.usage().fuel - before.fuel;

@@ -5,16 +5,15 @@
 //!
 //! # What a failure may lose
 //!
-//! The last good state is what the last successful `save` gave. It is asked for when a checkpoint is made, and
-//! besides that right before an event, whenever the callback has answered something since and
+//! The event at which it happens, and nothing else. The last good state is what the last successful `save` gave; a new
+//! instance is given that, and then shown again what was answered since ([`Journal`]). What it answers to that is not
+//! heard: it was decided before. Guests are deterministic, so it ends up where the last one was. One that fails at an
+//! event which was answered before is not, and the next one begins with the last good state alone.
 //!
-//! - the last answer steered the run: what was decided must not be forgotten, or it would be decided twice (a knob that
-//!   gets the same value twice does not mind); or
-//! - the run is some steps further, as many as keep the price of saving low ([`Pace`]).
-//!
-//! So a Rust callback with a small state is asked every few steps, one with an interpreter more rarely, and what a
-//! callback saw in between is lost when it fails; what it decided is not. Asking *before* an event and not after it means
-//! that a failing `save` costs that event, and never an answer that was already given.
+//! So the state is asked for when a checkpoint is made, and else only when the journal is full. That is rare on purpose:
+//! asking runs code that an event does not, and after a training step none of it is in a cache. It is counted in events
+//! and fuel and not in seconds, so that equal runs stay equal even when something crashes in them. Asking *before* an
+//! event and not after it means that a failing `save` costs that event, and never an answer that was already given.
 
 use std::{fmt, sync::Arc};
 
@@ -28,9 +27,10 @@ use crate::{
     error::StartErrorKind,
     failure::Fault,
     instance::Instance,
+    journal::Journal,
     log::{InstanceLog, LogLevel, Logger},
-    pace::Pace,
     restart::Policy,
+    world::Random,
 };
 
 /// A state that the guest gave, and its version.
@@ -56,14 +56,8 @@ pub struct SandboxedCallback {
     usage: Usage,
     /// The last good state.
     state: Option<State>,
-    /// When `state` was taken.
-    pace: Pace,
-    /// The step of the last event.
-    step: u64,
-    /// The guest has answered something since `state` was taken.
-    changed: bool,
-    /// The last answer steered the run, and not only by values of knobs.
-    steered: bool,
+    /// What was answered since.
+    journal: Journal,
     /// A failure that `save` got over with the last good state.
     unreported: Option<CallbackFailure>,
 }
@@ -100,10 +94,7 @@ impl SandboxedCallback {
             buffer: EventBuffer::default(),
             usage: Usage::default(),
             state: None,
-            pace: Pace::new(settings.run.step),
-            step: settings.run.step,
-            changed: false,
-            steered: false,
+            journal: Journal::default(),
             unreported: None,
             plugin,
             settings,
@@ -136,60 +127,56 @@ impl SandboxedCallback {
     fn make(&mut self) -> Result<(Instance, Vec<crate::bindings::types::Subscription>), Fault> {
         let Self { plugin, settings, logger, usage, config, .. } = self;
         let log = InstanceLog::new(Some(logger.clone()), &settings.limits);
-        let store = plugin.sandbox.store(&settings.limits, log, settings.catalog.clone());
+        let random = Random::new(settings.run.seed, &settings.name);
+        let store = plugin.sandbox.store(&settings.limits, log, settings.catalog.clone(), random);
         let mut instance = Instance::new(&plugin.pre, store, usage)?;
         let subscriptions = instance.start(config, &settings.run, usage)?;
         Ok((instance, subscriptions))
     }
 
-    /// The live instance, made anew if the last one failed: started as the first one was, with the last good state.
-    /// What it subscribes to was settled when it joined.
-    fn live(&mut self) -> Result<&mut Instance, Fault> {
-        if self.instance.is_none() {
-            let restart = |doing| move |fault: Fault| fault.within(FailureKind::Restart, doing);
-            let (mut instance, _) = self.make().map_err(restart("`start`"))?;
-            if let Some(state) = &self.state {
-                let loaded = instance.load(state.version, &state.bytes, &mut self.usage);
-                loaded.map_err(restart("`load` of the last good state"))?;
-            }
-            self.changed = false;
-            self.instance = Some(instance);
+    /// Sees to it that there is a live instance. One that is made anew, since the last one failed, is started as the
+    /// first one was and caught up. What it subscribes to was settled when it joined.
+    fn revive(&mut self) -> Result<(), Fault> {
+        if self.instance.is_some() {
+            return Ok(());
         }
-        Ok(self.instance.as_mut().expect("an instance that is missing was just made"))
+        let restart = |doing| move |fault: Fault| fault.within(FailureKind::Restart, doing);
+        let (mut instance, _) = self.make().map_err(restart("`start`"))?;
+        let Self { state, journal, buffer, usage, .. } = self;
+        if let Some(state) = state {
+            let loaded = instance.load(state.version, &state.bytes, usage);
+            loaded.map_err(restart("`load` of the last good state"))?;
+        }
+        let repeated = journal.events().iter().try_for_each(|event| instance.repeat(event, buffer, usage));
+        if let Err(fault) = repeated {
+            journal.clear();
+            return Err(restart("an event that the last instance had answered")(fault));
+        }
+        self.instance = Some(instance);
+        Ok(())
     }
 
     fn run(&mut self, event: &Event) -> Result<Vec<Decision>, Fault> {
-        self.live()?;
-        let step = event.moment.progress.step;
-        if self.state_is_due(step) {
+        self.revive()?;
+        if self.journal.is_full() {
             self.take_state()?;
         }
-        let Self { instance, buffer, usage, .. } = self;
-        let instance = instance.as_mut().expect("`live` has made one");
+        let Self { instance, buffer, usage, journal, .. } = self;
+        let instance = instance.as_mut().expect("`revive` has made one");
+        let before = usage.fuel;
         let decisions = instance.handle(event, buffer, usage)?;
-        self.step = step;
-        self.changed = true;
-        self.steered = decisions
-            .iter()
-            .any(|it| !matches!(it, Decision::Report { .. } | Decision::Note(_) | Decision::Set { .. }));
+        journal.note(event, usage.fuel - before);
         Ok(decisions)
-    }
-
-    /// Whether the state is to be asked for before an event at this step.
-    fn state_is_due(&self, step: u64) -> bool {
-        self.changed && (self.steered && !self.pace.is_stateless() || self.pace.is_due(step))
     }
 
     /// Asks the live instance for its state; the old one stays if it fails.
     fn take_state(&mut self) -> Result<(), Fault> {
         let Some(instance) = &mut self.instance else { return Ok(()) };
-        let before = self.usage.fuel;
         let bytes = instance
             .save(&mut self.usage)
             .map_err(|fault| Fault { message: format!("`save`: {}", fault.message), ..fault })?;
         self.state = (!bytes.is_empty()).then(|| State { version: self.plugin.manifest().state_version, bytes });
-        self.pace.taken(self.step, self.usage.fuel - before, self.state.is_none());
-        (self.changed, self.steered) = (false, false);
+        self.journal.clear();
         Ok(())
     }
 
@@ -227,9 +214,11 @@ impl Callback for SandboxedCallback {
         }
     }
 
-    /// Between a failure and the next event, and for good after the last failure, it is the last good state.
+    /// After the last failure it is the last good state: the guest is not called any more.
     fn save(&mut self) -> Result<Option<(u32, Vec<u8>)>, CallbackFailure> {
-        if let Err(fault) = self.take_state() {
+        let is_behind = !self.journal.events().is_empty() && !self.policy.has_ended();
+        let revived = if is_behind { self.revive() } else { Ok(()) };
+        if let Err(fault) = revived.and_then(|()| self.take_state()) {
             let failure = self.failed(fault);
             if self.state.is_none() {
                 return Err(failure);
@@ -244,16 +233,16 @@ impl Callback for SandboxedCallback {
     }
 
     fn load(&mut self, version: u32, state: &[u8]) -> Result<(), CallbackFailure> {
-        let loaded = self.live().map(|_| ());
+        self.journal.clear();
+        let revived = self.revive();
         let Self { instance, usage, .. } = self;
-        let loaded = loaded.and_then(|()| match instance {
+        let loaded = revived.and_then(|()| match instance {
             Some(instance) => instance.load(version, state, usage),
             None => Ok(()),
         });
         match loaded {
             Ok(()) => {
                 self.state = Some(State { version, bytes: state.to_vec() });
-                self.changed = false;
                 Ok(())
             }
             Err(fault) => Err(self.failed(Fault { message: format!("`load`: {}", fault.message), ..fault })),

@@ -9,11 +9,7 @@ use std::{
     path::Path,
 };
 
-use semver::Version;
-use wasmtime::component::{
-    Component, InstancePre,
-    types::{ComponentExtern, ComponentItem},
-};
+use wasmtime::component::{Component, InstancePre};
 use wit_component::ComponentEncoder;
 
 use crate::{
@@ -21,7 +17,7 @@ use crate::{
     error::LoadErrorKind,
     store::StoreData,
     text::clean,
-    world::{CALLBACK, CONTRACT, OFFERED, PACKAGE},
+    world::{CALLBACK, CONTRACT, Import, ImportKind, Name, PACKAGE},
 };
 
 /// Words of the engine or the encoder that go into an error.
@@ -35,7 +31,7 @@ const COMPONENT: &[u8] = &[13, 0, 1, 0];
 /// A component that is ready to be instantiated.
 pub(crate) struct Prepared {
     pub(crate) pre: InstancePre<StoreData>,
-    pub(crate) imports: Vec<String>,
+    pub(crate) imports: Vec<Import>,
 }
 
 /// Reads a file up to the largest size that is taken.
@@ -61,9 +57,17 @@ impl Inner {
         let compile = || self.compile(recognise(bytes)?);
         let component = self.on_large_stack(compile).map_err(LoadErrorKind::Host)??;
         let imports = self.check_world(&component)?;
-        let pre = self.linker.instantiate_pre(&component);
+        let linker = self.world.linker(&self.engine, &component.component_type());
+        let pre = linker.and_then(|linker| linker.instantiate_pre(&component));
         let pre = pre.map_err(|error| LoadErrorKind::Contract(words(&error)))?;
         Ok(Prepared { pre, imports })
+    }
+
+    /// What becomes of each import of a component, whether it could be loaded or not.
+    pub(crate) fn imports(&self, bytes: &[u8]) -> Result<Vec<Import>, LoadErrorKind> {
+        let compile = || self.compile(recognise(bytes)?);
+        let component = self.on_large_stack(compile).map_err(LoadErrorKind::Host)??;
+        Ok(self.world.imports(&self.engine, &component.component_type()))
     }
 
     fn compile(&self, binary: Binary<'_>) -> Result<Component, LoadErrorKind> {
@@ -84,7 +88,7 @@ impl Inner {
     }
 
     /// Compares names with the contract, which gives better errors than types do, and lists the imports.
-    fn check_world(&self, component: &Component) -> Result<Vec<String>, LoadErrorKind> {
+    fn check_world(&self, component: &Component) -> Result<Vec<Import>, LoadErrorKind> {
         let world = component.component_type();
         let exports: Vec<&str> = world.exports(&self.engine).map(|(name, _)| name).collect();
         let callback = exports.iter().find_map(|name| Name::parse(name).filter(|name| name.interface == CALLBACK));
@@ -93,36 +97,27 @@ impl Inner {
             return Err(LoadErrorKind::OtherWorld { exports });
         };
         check_version(&callback)?;
-        let imports: Vec<(&str, ComponentExtern<'_>)> = world.imports(&self.engine).collect();
-        let mut unknown = Vec::new();
-        for (name, item) in &imports {
-            if let Some(ours) = Name::parse(name).filter(|name| name.interface.starts_with(PACKAGE)) {
+        let imports = self.world.imports(&self.engine, &world);
+        for import in &imports {
+            if let Some(ours) = Name::parse(&import.name).filter(|name| name.interface.starts_with(PACKAGE)) {
                 check_version(&ours)?;
             }
-            unknown.extend(self.not_offered(name, &item.ty));
         }
-        if unknown.is_empty() {
-            return Ok(imports.iter().map(|(name, _)| (*name).to_owned()).collect());
+        let mut unknown = imports.iter().filter(|import| import.kind == ImportKind::Refused).flat_map(refused);
+        match unknown.next() {
+            None => Ok(imports),
+            Some(import) => Err(LoadErrorKind::UnknownImport { import, others: unknown.collect() }),
         }
-        let import = unknown.remove(0);
-        Err(LoadErrorKind::UnknownImport { import, others: unknown })
     }
+}
 
-    /// What of an import is not offered: the whole interface, or single functions of it.
-    fn not_offered(&self, import: &str, item: &ComponentItem) -> Vec<String> {
-        let shown = clean(import.to_owned(), 200);
-        let interface = Name::parse(import).map(|name| name.interface);
-        let offered = OFFERED.iter().find(|offered| interface == Some(offered.interface));
-        let (Some(offered), ComponentItem::ComponentInstance(instance)) = (offered, item) else {
-            return vec![shown];
-        };
-        let exports = instance.exports(&self.engine);
-        let functions = exports.filter(|(_, item)| matches!(item.ty, ComponentItem::ComponentFunc(_)));
-        functions
-            .filter(|(name, _)| !offered.functions.contains(name))
-            .map(|(name, _)| format!("{shown}#{}", clean(name.to_owned(), 100)))
-            .collect()
+/// What of an import is not offered: the whole interface, or single functions of it.
+fn refused(import: &Import) -> Vec<String> {
+    let shown = clean(import.name.clone(), 200);
+    if import.missing.is_empty() {
+        return vec![shown];
     }
+    import.missing.iter().map(|name| format!("{shown}#{}", clean(name.clone(), 100))).collect()
 }
 
 /// What bytes are, as far as their beginning tells.
@@ -192,26 +187,11 @@ pub(crate) fn leb128(bytes: &[u8]) -> Option<(usize, &[u8])> {
     None
 }
 
-/// The name of an interface: `package/interface@version`.
-struct Name<'a> {
-    interface: &'a str,
-    version: &'a str,
-}
-
-impl<'a> Name<'a> {
-    fn parse(name: &'a str) -> Option<Self> {
-        let (interface, version) = name.split_once('@').unwrap_or((name, ""));
-        interface.contains('/').then_some(Self { interface, version })
-    }
-}
-
-/// Versions are compatible as semantic versions are: `0.1.x` among themselves.
 fn check_version(name: &Name<'_>) -> Result<(), LoadErrorKind> {
-    let fits = |version: &Version| version.major == CONTRACT.major && version.minor == CONTRACT.minor;
-    match Version::parse(name.version) {
-        Ok(version) if fits(&version) => Ok(()),
-        _ => Err(LoadErrorKind::OtherVersion { found: clean(name.version.to_owned(), 40) }),
+    if name.fits(&CONTRACT) {
+        return Ok(());
     }
+    Err(LoadErrorKind::OtherVersion { found: clean(name.version.to_owned(), 40) })
 }
 
 fn words(error: &wasmtime::Error) -> String {
@@ -260,11 +240,11 @@ mod tests {
     #[test]
     fn a12_a_missing_import_is_named() {
         let text = r#"(component
-            (import "wasi:sockets/network@0.2.0" (instance (export "open" (func))))
+            (import "wasi:http/types@0.2.0" (instance (export "open" (func))))
             (import "train-host:callback/host@0.1.0" (instance (export "sleep" (func))))
             (instance $i) (export "train-host:callback/callback@0.1.0" (instance $i)))"#;
-        assert_eq!(refusal(&wat(text)), "imports `wasi:sockets/network@0.2.0`, which this host does not offer");
-        let text = text.replace(r#"(import "wasi:sockets/network@0.2.0" (instance (export "open" (func))))"#, "");
+        assert_eq!(refusal(&wat(text)), "imports `wasi:http/types@0.2.0`, which this host does not offer");
+        let text = text.replace(r#"(import "wasi:http/types@0.2.0" (instance (export "open" (func))))"#, "");
         let import = "imports `train-host:callback/host@0.1.0#sleep`, which this host does not offer";
         assert_eq!(refusal(&wat(&text)), import);
     }

@@ -18,17 +18,14 @@ const MAX_PATTERN_BYTES: usize = 256;
 /// Memory that is used again for each event.
 #[derive(Debug, Default)]
 pub(crate) struct EventBuffer {
-    keys: Vec<u32>,
     values: Vec<f64>,
 }
 
 impl EventBuffer {
-    /// Shows an event to `call` in the contract's shape, as far as it is handed over. Two lists of plain numbers are
-    /// one copy of memory each on their way into a guest; a list of pairs would be a loop over its fields.
-    pub(crate) fn show<R>(&mut self, event: &Event, call: impl FnOnce(types::Event<'_>) -> R) -> R {
-        self.keys.clear();
+    /// Shows an event to `call` in the contract's form, as far as it is handed over. A list of plain numbers is one
+    /// copy of memory on its way into a guest; a list of keys and values would be a loop over their fields.
+    pub(crate) fn show<R>(&mut self, event: &Event, shape: u32, call: impl FnOnce(types::Event<'_>) -> R) -> R {
         self.values.clear();
-        self.keys.extend(event.scalars.iter().map(|(key, _)| *key));
         self.values.extend(event.scalars.iter().map(|(_, value)| *value));
         let progress = event.moment.progress;
         call(types::Event {
@@ -40,7 +37,7 @@ impl EventBuffer {
                 samples: progress.samples,
                 tokens: progress.tokens,
             },
-            keys: &self.keys,
+            shape,
             values: &self.values,
         })
     }

@@ -11,7 +11,7 @@ use crate::{
     limiter::LimitExceeded,
     store::{HostFuelUsedUp, StoreData},
     text::clean,
-    world::HostFault,
+    world::{Ended, HostFault},
 };
 
 /// A call that failed, before the policy has said what follows.
@@ -82,6 +82,10 @@ pub(crate) fn sort(error: &wasmtime::Error, phase: Phase, data: &mut StoreData) 
     if let Some(used_up) = error.downcast_ref::<HostFuelUsedUp>() {
         return (FailureKind::Fuel, format!("used up the {} units of a call: {used_up}", limits.fuel));
     }
+    if let Some(ended) = error.downcast_ref::<Ended>() {
+        let said = data.log.take_last_error().filter(|_| matches!(ended, Ended::Exited { .. }));
+        return (FailureKind::Trap, said.unwrap_or_else(|| clean(ended.to_string(), limits.text_bytes)));
+    }
     if let Some(fault) = error.downcast_ref::<HostFault>() {
         return (FailureKind::Host, clean(fault.to_string(), limits.text_bytes));
     }
@@ -103,14 +107,14 @@ mod tests {
     use host_callback::Catalog;
 
     use super::*;
-    use crate::{Limits, clock::Clock, log::InstanceLog};
+    use crate::{Limits, clock::Clock, log::InstanceLog, world::Random};
 
     #[test]
     fn errors_are_sorted_by_type() {
         let clock = Clock::start(wasmtime::Engine::default()).unwrap();
         let limits = Limits::default();
         let log = InstanceLog::new(None, &limits);
-        let mut data = StoreData::new(&limits, log, Catalog::new(), clock.run());
+        let mut data = StoreData::new(&limits, log, Catalog::new(), Random::default(), clock.run());
         let other = || wasmtime::Error::msg("all fuel consumed, out of memory, interrupt");
         for (error, phase, kind) in [
             (Trap::OutOfFuel.into(), Phase::Call, FailureKind::Fuel),

@@ -11,7 +11,6 @@ use wasmtime::Store;
 use crate::{
     Limits,
     bindings::{Guest, PluginPre, types},
-    clock,
     convert::{EventBuffer, decisions_in, run_out},
     failure::{Fault, Phase, sort},
     store::StoreData,
@@ -32,15 +31,15 @@ pub(crate) fn metered<R>(
     spent: &mut Usage,
     work: impl FnOnce(&mut Store<StoreData>) -> wasmtime::Result<R>,
 ) -> Result<R, Fault> {
-    let limits = *store.data().limits();
-    store.data_mut().begin_call();
-    store.set_fuel(limits.fuel).expect("the engine counts fuel");
-    store.set_epoch_deadline(clock::ticks(limits.deadline));
+    let (budget, deadline) = store.data_mut().begin_call();
+    store.set_fuel(budget).expect("the engine counts fuel");
+    store.set_epoch_deadline(deadline);
     let began = Instant::now();
     let result = work(store);
+    store.data_mut().flush();
     let time = began.elapsed();
     let left = store.get_fuel().expect("the engine counts fuel");
-    let fuel = limits.fuel.saturating_sub(left) + store.data().host_fuel_used();
+    let fuel = budget.saturating_sub(left) + store.data().host_fuel_used();
     spent.fuel += fuel;
     spent.time += time;
     result.map_err(|error| {
@@ -78,15 +77,26 @@ impl Instance {
         buffer: &mut EventBuffer,
         spent: &mut Usage,
     ) -> Result<Vec<Decision>, Fault> {
-        self.store.data_mut().shown.show(event);
+        let data = self.store.data_mut();
+        data.clocks.set_step(event.moment.progress.step);
+        data.random.set_event(&event.moment);
+        let shape = data.shown.show(event);
         let decisions = self.ask(self.limits.answer_bytes, spent, |guest, store| {
-            buffer.show(event, |event| guest.call_handle(store, event))
+            buffer.show(event, shape, |event| guest.call_handle(store, event))
         })?;
         self.store.data_mut().shown.clear();
         if decisions.is_empty() {
             return Ok(Vec::new());
         }
         decisions_in(decisions, &self.limits).map_err(|why| Fault::new(FailureKind::BadValue, why))
+    }
+
+    /// Shows an event that was answered before, by another instance. Nothing of what it says is heard.
+    pub(crate) fn repeat(&mut self, event: &Event, buffer: &mut EventBuffer, spent: &mut Usage) -> Result<(), Fault> {
+        self.store.data_mut().log.is_muted = true;
+        let answer = self.handle(event, buffer, spent);
+        self.store.data_mut().log.is_muted = false;
+        answer.map(drop)
     }
 
     /// The guest's state. It has a limit of its own, which may be wider than that of answers.
@@ -118,7 +128,7 @@ impl Instance {
                 time: spent.time - before.time,
             }),
             // The engine's words for too much data do not say how much would have been fine.
-            Err(fault) if fault.kind == FailureKind::BadValue => {
+            Err(fault) if fault.kind == FailureKind::BadValue && fault.message.contains("too much data") => {
                 Err(Fault { message: format!("{}; at most {max_bytes} bytes are taken over", fault.message), ..fault })
             }
             Err(fault) => Err(fault),

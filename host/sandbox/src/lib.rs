@@ -63,12 +63,12 @@ mod engine;
 mod error;
 mod failure;
 mod instance;
+mod journal;
 mod limiter;
 mod limits;
 mod live;
 mod log;
 mod manifest;
-mod pace;
 mod plugin;
 mod restart;
 mod schema;
@@ -86,3 +86,4 @@ pub use live::{Live, LiveNews, LiveRow, LiveSetup, LiveSink, LiveTimes, Loaded, 
 pub use log::{LogLevel, LogSink};
 pub use plugin::{InstanceSettings, Plugin};
 pub use restart::OnFailure;
+pub use world::{Import, ImportKind};

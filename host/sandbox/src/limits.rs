@@ -50,9 +50,10 @@ pub struct Limits {
     pub memories: usize,
     /// Tables in one component. Edge as for instances. Default 32; 2 are usual.
     pub tables: usize,
-    /// Resource handles that live at one time. At the edge the call traps.
+    /// Resource handles that live at one time. At the edge the call fails as
+    /// [`BadValue`](host_callback::FailureKind::BadValue).
     ///
-    /// Default 1,000. The contract has no resources; streams and clocks of language runtimes will be such.
+    /// Default 1,000. The contract has no resources; the streams and waits of language runtimes are such.
     pub handles: usize,
     /// Bytes that the guest hands over in one go: one answer, or the arguments of one call to the host.
     ///

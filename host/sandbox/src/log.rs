@@ -101,6 +101,8 @@ impl Logger {
 pub(crate) struct InstanceLog {
     logger: Option<Logger>,
     limits: Limits,
+    /// What is said now was said before.
+    pub(crate) is_muted: bool,
     /// Lines that the running call may still write.
     lines_left: u32,
     /// Calls since bytes were last given back.
@@ -112,7 +114,7 @@ pub(crate) struct InstanceLog {
 impl InstanceLog {
     /// `None` for a guest that is only asked to describe itself: nobody reads what it logs.
     pub(crate) fn new(logger: Option<Logger>, limits: &Limits) -> Self {
-        Self { logger, limits: *limits, lines_left: 0, calls: 0, last_error: None }
+        Self { logger, limits: *limits, is_muted: false, lines_left: 0, calls: 0, last_error: None }
     }
 
     /// A call begins: it has its lines, and nothing of an earlier call is its last error.
@@ -126,12 +128,23 @@ impl InstanceLog {
         self.last_error.take()
     }
 
+    /// Passes a printed line on. What is complained of is the message of a call that traps after it, as a whole, since
+    /// runtimes print a message in several lines.
+    pub(crate) fn print(&mut self, level: LogLevel, line: Vec<u8>) {
+        let line = String::from_utf8_lossy(&line).into_owned();
+        if level == LogLevel::Warn {
+            let before = self.last_error.take().map_or(String::new(), |before| before + "\n");
+            self.last_error = Some(clean(before + &line, self.limits.log_line_bytes));
+        }
+        self.write(level, line);
+    }
+
     /// Passes a line on, or drops it.
     pub(crate) fn write(&mut self, level: LogLevel, text: String) {
         if level == LogLevel::Error {
             self.last_error = Some(clean(text.clone(), self.limits.log_line_bytes));
         }
-        let Some(logger) = &self.logger else { return };
+        let Some(logger) = self.logger.as_ref().filter(|_| !self.is_muted) else { return };
         let bytes = text.len().min(self.limits.log_line_bytes);
         let calls = std::mem::take(&mut self.calls);
         match logger.allow(calls, self.lines_left > 0, bytes, &self.limits) {

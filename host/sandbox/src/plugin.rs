@@ -27,6 +27,7 @@ use crate::{
     manifest,
     schema::ConfigSchema,
     store::StoreData,
+    world::{Import, Random},
 };
 
 /// What one instance is started with.
@@ -74,7 +75,7 @@ pub struct Plugin {
     schema: Option<ConfigSchema>,
     sha256: String,
     size_bytes: usize,
-    imports: Vec<String>,
+    imports: Vec<Import>,
 }
 
 impl fmt::Debug for Plugin {
@@ -107,6 +108,16 @@ impl Sandbox {
         self.load_named(&file, bytes).map_err(|kind| LoadError { file, kind })
     }
 
+    /// What becomes of each interface that a component imports, also of one that would not be loaded.
+    ///
+    /// # Errors
+    ///
+    /// When the file is no component.
+    pub fn imports(&self, file: &Path) -> Result<Vec<Import>, LoadError> {
+        let imports = read_capped(file, self.inner.file_bytes).and_then(|bytes| self.inner.imports(&bytes));
+        imports.map_err(|kind| LoadError { file: file.to_owned(), kind })
+    }
+
     fn load_named(&self, file: &Path, bytes: &[u8]) -> Result<Arc<Plugin>, LoadErrorKind> {
         let sandbox = Arc::clone(&self.inner);
         let Prepared { pre, imports } = sandbox.prepare(bytes)?;
@@ -122,7 +133,7 @@ impl Sandbox {
 /// Asks a guest what it is. Start functions run before that, under the same limits.
 fn describe(sandbox: &Inner, pre: &InstancePre<StoreData>) -> Result<types::Manifest, LoadErrorKind> {
     let limits = Limits::default();
-    let mut store = sandbox.store(&limits, InstanceLog::new(None, &limits), Catalog::new());
+    let mut store = sandbox.store(&limits, InstanceLog::new(None, &limits), Catalog::new(), Random::default());
     let mut spent = Usage::default();
     let failed = |stage| move |fault: Fault| LoadErrorKind::Guest { stage, failure: fault.with(Consequence::Disabled) };
     let instance = metered(&mut store, Phase::Instantiate, &mut spent, |store| pre.instantiate(store));
@@ -155,8 +166,8 @@ impl Plugin {
         self.size_bytes
     }
 
-    /// The interfaces that it imports; all of them are offered.
-    pub fn imports(&self) -> &[String] {
+    /// The interfaces that it imports; none of them is refused.
+    pub fn imports(&self) -> &[Import] {
         &self.imports
     }
 

@@ -57,6 +57,11 @@ impl Policy {
         !paused
     }
 
+    /// Whether no call is made any more.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.ended
+    }
+
     /// How it stands with the callback.
     pub(crate) fn standing(&self) -> Standing {
         match (self.ended, self.on_failure) {

@@ -5,7 +5,14 @@
 use host_callback::Catalog;
 use wasmtime::Store;
 
-use crate::{Limits, clock::Running, limiter::Limiter, log::InstanceLog, shown::Shown};
+use crate::{
+    Limits,
+    clock::{self, Running},
+    limiter::Limiter,
+    log::InstanceLog,
+    shown::Shown,
+    world::{Clocks, Random, Streams},
+};
 
 /// Fuel that a call to the host costs, and then one unit a byte handed over: about what it takes, in the
 /// time that the same amount of WebAssembly takes.
@@ -19,9 +26,14 @@ pub(crate) struct StoreData {
     pub(crate) catalog: Catalog,
     /// The event that is being answered.
     pub(crate) shown: Shown,
+    pub(crate) clocks: Clocks,
+    pub(crate) random: Random,
+    pub(crate) streams: Streams,
     /// What the running call may still make the host do, in fuel.
     host_fuel_left: u64,
     limits: Limits,
+    /// The deadline of a call in the clock's ticks.
+    deadline_ticks: u64,
     /// Deadlines hold as long as the store lives.
     _running: Running,
 }
@@ -32,19 +44,31 @@ pub(crate) struct StoreData {
 pub(crate) struct HostFuelUsedUp;
 
 impl StoreData {
-    pub(crate) fn new(limits: &Limits, log: InstanceLog, catalog: Catalog, running: Running) -> Self {
-        let (limiter, shown) = (Limiter::new(limits), Shown::default());
-        Self { limiter, log, catalog, shown, host_fuel_left: 0, limits: *limits, _running: running }
+    pub(crate) fn new(limits: &Limits, log: InstanceLog, catalog: Catalog, random: Random, running: Running) -> Self {
+        Self {
+            limiter: Limiter::new(limits),
+            log,
+            catalog,
+            shown: Shown::default(),
+            clocks: Clocks::default(),
+            random,
+            streams: Streams::default(),
+            host_fuel_left: 0,
+            limits: *limits,
+            deadline_ticks: clock::ticks(limits.deadline),
+            _running: running,
+        }
     }
 
     pub(crate) fn limits(&self) -> &Limits {
         &self.limits
     }
 
-    /// A call begins: budgets of single calls are full again.
-    pub(crate) fn begin_call(&mut self) {
+    /// A call begins: budgets of single calls are full again. Gives its fuel, and its deadline in ticks.
+    pub(crate) fn begin_call(&mut self) -> (u64, u64) {
         self.host_fuel_left = self.limits.fuel;
         self.log.begin_call();
+        (self.limits.fuel, self.deadline_ticks)
     }
 
     /// What the host's work in this call has cost so far.
@@ -54,7 +78,7 @@ impl StoreData {
 
     /// Pays for a call to the host.
     pub(crate) fn pay(&mut self, bytes: usize) -> Result<(), HostFuelUsedUp> {
-        let price = HOST_CALL_FUEL + bytes as u64;
+        let price = HOST_CALL_FUEL.saturating_add(bytes as u64);
         self.host_fuel_left = self.host_fuel_left.checked_sub(price).ok_or(HostFuelUsedUp)?;
         Ok(())
     }

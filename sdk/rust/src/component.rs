@@ -65,6 +65,10 @@ impl Catalog for Host {
 }
 
 impl Source for Host {
+    fn keys(&self) -> Vec<u32> {
+        host::keys()
+    }
+
     fn detail(&self) -> String {
         host::detail()
     }

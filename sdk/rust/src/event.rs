@@ -1,31 +1,41 @@
 //! What a callback is shown at a hook.
 //! Holds only what was subscribed to; a value that is not known now is missing.
 
-use std::cell::Cell;
+use std::cell::{Cell, OnceCell};
 use std::rc::Rc;
 
 use crate::bindings::train_host::callback::types as wit;
 use crate::names::{Names, matches};
 use crate::rest::{Rest, Source};
+use crate::shapes::{Shape, Shapes};
 use crate::{Answer, Hook, Progress, log};
 
 /// What a callback is shown at a hook.
 ///
-/// Measurements are asked for by name. The number behind a name is looked up in the host once and then remembered, so
-/// that reading one costs a few comparisons. Numbers come along with the event; vectors, words and
+/// Measurements are asked for by name. Numbers come along with the event, and what they are called is remembered from
+/// the last event that was like it, so that reading one costs a comparison. Vectors, words and
 /// [`detail`](Self::detail) are fetched from the host by whoever asks for them, once an event.
 pub struct Event<'a> {
     raw: &'a wit::Event,
     names: &'a Names,
+    shapes: &'a Shapes,
+    shape: OnceCell<Rc<Shape>>,
     rest: Rest<'a>,
-    /// Where the next key is looked for first. Numbers come in the order of subscriptions, in which they are read
-    /// too as a rule.
+    /// Where the next number is looked for first: they come in the order of subscriptions, in which they are read too
+    /// as a rule.
     next: Cell<usize>,
 }
 
 impl<'a> Event<'a> {
-    pub(crate) fn new(raw: &'a wit::Event, source: &'a dyn Source, names: &'a Names) -> Self {
-        Self { raw, names, rest: Rest::new(source), next: Cell::new(0) }
+    pub(crate) fn new(raw: &'a wit::Event, source: &'a dyn Source, names: &'a Names, shapes: &'a Shapes) -> Self {
+        Self { raw, names, shapes, shape: OnceCell::new(), rest: Rest::new(source), next: Cell::new(0) }
+    }
+
+    /// What the event's numbers are called.
+    fn shape(&self) -> &Shape {
+        let name_of = |key| self.names.name_of(key).unwrap_or_default();
+        let names = || self.rest.keys().into_iter().map(name_of).collect();
+        self.shape.get_or_init(|| self.shapes.of(self.raw.shape, names))
     }
 
     /// The moment in the loop.
@@ -55,20 +65,9 @@ impl<'a> Event<'a> {
     /// The measurement of this name, if it is one number, was subscribed to and is known now. It can be NaN.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<f64> {
-        if self.raw.keys.is_empty() {
-            return None;
-        }
-        let place = self.place_of(self.names.key_of(name)?)?;
-        self.raw.values.get(place).copied()
-    }
-
-    fn place_of(&self, key: u32) -> Option<usize> {
-        let keys = &self.raw.keys;
-        let next = self.next.get();
-        let place =
-            if keys.get(next) == Some(&key) { next } else { keys.iter().position(|&candidate| candidate == key)? };
+        let place = self.shape().place_of(name, self.next.get())?;
         self.next.set(place + 1);
-        Some(place)
+        self.raw.values.get(place).copied()
     }
 
     /// As [`get`](Self::get), and the first time that it is missing says so in the log and the timeline.
@@ -104,8 +103,7 @@ impl<'a> Event<'a> {
 
     /// All single numbers with their names.
     pub fn scalars(&self) -> impl Iterator<Item = (Rc<str>, f64)> {
-        let numbers = self.raw.keys.iter().zip(&self.raw.values);
-        numbers.filter_map(|(key, value)| Some((self.names.name_of(*key)?, *value)))
+        self.shape().names.iter().map(Rc::clone).zip(self.raw.values.iter().copied())
     }
 
     /// All lists of numbers with their names.

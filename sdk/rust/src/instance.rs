@@ -4,6 +4,7 @@
 use crate::bindings::train_host::callback::types as wit;
 use crate::names::{Catalog, Names};
 use crate::rest::Source;
+use crate::shapes::Shapes;
 use crate::state::{Saved, from_json, to_json};
 use crate::{Answer, Callback, Decision, Event, Run};
 
@@ -12,6 +13,7 @@ pub(crate) struct Instance<C: Callback> {
     callback: C,
     state: C::State,
     names: Names,
+    shapes: Shapes,
 }
 
 impl<C: Callback> Instance<C> {
@@ -23,7 +25,8 @@ impl<C: Callback> Instance<C> {
         let config = if config.is_empty() { "{}" } else { config };
         let settings = from_json(config.as_bytes()).map_err(|error| format!("configuration: {error}"))?;
         let (callback, subscriptions) = C::start(settings, run)?;
-        Ok((Self { callback, state: C::State::default(), names: Names::new(catalog) }, subscriptions.into_list()))
+        let (state, names, shapes) = (C::State::default(), Names::new(catalog), Shapes::default());
+        Ok((Self { callback, state, names, shapes }, subscriptions.into_list()))
     }
 
     #[cfg(not(target_arch = "wasm32"))]
@@ -43,7 +46,8 @@ pub(crate) trait Running {
 impl<C: Callback> Running for Instance<C> {
     fn handle(&mut self, event: &wit::Event, source: &dyn Source) -> Result<Vec<Decision>, String> {
         let mut answer = Answer::default();
-        self.callback.handle(&mut self.state, &Event::new(event, source, &self.names), &mut answer);
+        let event = Event::new(event, source, &self.names, &self.shapes);
+        self.callback.handle(&mut self.state, &event, &mut answer);
         answer.into_result()
     }
 

@@ -57,6 +57,7 @@ mod mode;
 mod names;
 mod rest;
 mod run;
+mod shapes;
 mod state;
 mod subscriptions;
 #[cfg(not(target_arch = "wasm32"))]

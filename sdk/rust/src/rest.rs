@@ -5,6 +5,8 @@ use std::cell::OnceCell;
 
 /// Where the rest of an event comes from: the host, or a test.
 pub(crate) trait Source {
+    /// Keys of the event's numbers, in their order.
+    fn keys(&self) -> Vec<u32>;
     fn detail(&self) -> String;
     fn vectors(&self) -> Vec<u32>;
     fn vector(&self, key: u32) -> Option<Vec<f32>>;
@@ -26,6 +28,10 @@ pub(crate) struct Rest<'a> {
 impl<'a> Rest<'a> {
     pub(crate) fn new(source: &'a dyn Source) -> Self {
         Self { source, detail: OnceCell::new(), vectors: OnceCell::new(), texts: OnceCell::new() }
+    }
+
+    pub(crate) fn keys(&self) -> Vec<u32> {
+        self.source.keys()
     }
 
     pub(crate) fn detail(&self) -> &str {

@@ -113,7 +113,9 @@ impl<C: Callback> Harness<C> {
             return Ok(Vec::new());
         }
         let read = |name: &str| due.iter().flat_map(|subscription| &subscription.reads).any(|read| matches(read, name));
-        let (event, shown) = moment.into_event(&self.catalog, read);
+        // No two events of a test are taken to be alike.
+        let shape = self.occurrences.iter().sum();
+        let (event, shown) = moment.into_event(shape, &self.catalog, read);
         self.instance.handle(&event, &shown)
     }
 
@@ -219,25 +221,29 @@ impl Moment {
     }
 
     /// What is handed over, and what is asked for.
-    fn into_event(self, catalog: &Table, read: impl Fn(&str) -> bool) -> (wit::Event, Shown) {
+    fn into_event(self, shape: u32, catalog: &Table, read: impl Fn(&str) -> bool) -> (wit::Event, Shown) {
         let key = |name: &str| read(name).then(|| catalog.number(name));
-        let (keys, values) =
-            self.scalars.into_iter().filter_map(|(name, value)| Some((key(&name)?, value))).unzip();
-        let event = wit::Event { hook: self.hook, progress: self.progress, keys, values };
+        let (keys, values) = self.scalars.into_iter().filter_map(|(name, value)| Some((key(&name)?, value))).unzip();
+        let event = wit::Event { hook: self.hook, progress: self.progress, shape, values };
         let vectors = self.vectors.into_iter().filter_map(|(name, values)| Some((key(&name)?, values))).collect();
         let texts = self.texts.into_iter().filter_map(|(name, value)| Some((key(&name)?, value))).collect();
-        (event, Shown { detail: self.detail, vectors, texts })
+        (event, Shown { keys, detail: self.detail, vectors, texts })
     }
 }
 
 /// The rest of a test's event.
 struct Shown {
+    keys: Vec<u32>,
     detail: String,
     vectors: Vec<(u32, Vec<f32>)>,
     texts: Vec<(u32, String)>,
 }
 
 impl Source for Shown {
+    fn keys(&self) -> Vec<u32> {
+        self.keys.clone()
+    }
+
     fn detail(&self) -> String {
         self.detail.clone()
     }

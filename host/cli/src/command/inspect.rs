@@ -53,7 +53,7 @@ fn describe(plugin: &Plugin) -> String {
     line("lane", format!("{:?}, order {}", manifest.lane, manifest.order).to_lowercase());
     line("requests", list(manifest.requests.iter().map(ToString::to_string).collect()));
     line("knobs", list(manifest.knobs.iter().map(ToString::to_string).collect()));
-    line("imports", list(plugin.imports().to_vec()));
+    line("imports", list(plugin.imports().iter().map(|import| import.name.clone()).collect()));
     line("state", format!("version {}", manifest.state_version));
     if manifest.config_schema.trim().is_empty() {
         line("settings", "none".to_owned());

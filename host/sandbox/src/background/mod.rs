@@ -7,6 +7,7 @@
 //! at the start, and comes back when the run has ended. In between the two threads share only what is in
 //! [`shared`]: events one way, answers, failures and the state the other way.
 
+mod pace;
 mod queue;
 mod shared;
 #[cfg(test)]
@@ -24,8 +25,11 @@ use host_callback::{
     Callback, CallbackFailure, Consequence, Decision, Event, FailureKind, Identity, Lag, Subscription, Usage,
 };
 
-use self::shared::{Done, Shared};
-use crate::{failure::Fault, pace::Pace, world::panic_message};
+use self::{
+    pace::Pace,
+    shared::{Done, Shared},
+};
+use crate::{failure::Fault, world::panic_message};
 
 /// How much waits for a callback on a thread of its own, and how long it is waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,7 +60,8 @@ type Any = Box<dyn Callback + Send>;
 ///   last time, or the oldest failure that nobody was told of. Decisions that steer are passed on like any other; the
 ///   permit of a background callback refuses them by name.
 /// - [`save`](Callback::save) gives the state that was taken last, which may be some events old:
-///   [`lag`](Callback::lag) says how many. It is taken after an event, as often as from a callback in the loop.
+///   [`lag`](Callback::lag) says how many. It is taken after an event, and at nearly every
+///   one where that is cheap.
 /// - [`usage`](Callback::usage) is that of the thread, for which the loop did not wait.
 /// - [`finish`](Callback::finish) waits for the queue, within a bound, and ends the thread.
 ///
@@ -157,8 +162,7 @@ fn answer(callback: &mut dyn Callback, event: &Event, pace: &mut Pace) -> Done {
             Err(failure) => failures.push(failure),
         }
         failures.extend(callback.take_failure());
-        let is_empty = matches!(state, Some(None));
-        pace.taken(step, callback.usage().fuel - before, is_empty);
+        pace.taken(step, callback.usage().fuel - before);
     }
     Done { answer, state, failures, usage: callback.usage() }
 }

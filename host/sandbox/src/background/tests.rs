@@ -1,6 +1,6 @@
 //! A background callback never holds the loop up: what waits, what is dropped, what comes back, how it ends.
 //!
-//! Nothing here waits for a clock: callbacks stop at gates that tests open, and tests wait for the thread's own signals.
+//! Nothing here waits for a clock: callbacks stop at gates that tests open, and tests wait for the thread's signals.
 
 use std::sync::{
     Weak,

@@ -55,20 +55,22 @@ fn notes(decisions: &[Decision]) -> Vec<&str> {
 
 #[test]
 fn the_rest_of_an_event_is_there_while_it_is_answered() {
-    let nothing = r#""" [] [] [] [] (None, None)"#;
+    let nothing = r#"[] "" [] [] [] [] (None, None)"#;
     let mut rig = Rig::start("evil", json!({"mode": "pull"}));
     let full = Event {
+        scalars: vec![(7, 0.5), (2, 1.5)],
         vectors: vec![(3, vec![0.5, f32::NAN]), (9, Vec::new())],
         texts: vec![(4, "grüß dich".into()), (5, String::new())],
         ..event(Hook::StepEnd, 1)
     };
     let mut full = Event { moment: Moment { detail: "because".into(), ..full.moment.clone() }, ..full };
-    let everything = r#""because" [(3, Some([0.5, NaN])), (9, Some([]))] [(4, Some("grüß dich")), (5, Some(""))] [None, None] [None, None] (None, None)"#;
+    let everything = r#"[7, 2] "because" [(3, Some([0.5, NaN])), (9, Some([]))] [(4, Some("grüß dich")), (5, Some(""))] [None, None] [None, None] (None, None)"#;
     assert_eq!(notes(&rig.callback.handle(&full).unwrap()), [nothing, everything]);
     assert_eq!(rig.callback.save().unwrap().unwrap().1, nothing.as_bytes(), "nothing of an event is left after it");
+    full.scalars.clear();
     full.vectors.clear();
     full.moment.detail.clear();
-    let rest = r#""" [] [(4, Some("grüß dich")), (5, Some(""))] [None, None] [] (None, None)"#;
+    let rest = r#"[] "" [] [(4, Some("grüß dich")), (5, Some(""))] [None, None] [] (None, None)"#;
     assert_eq!(notes(&rig.callback.handle(&full).unwrap()), [nothing, rest], "nothing of an earlier event");
 }
 

@@ -6,15 +6,19 @@
 //! - `load`: files that are no plugins, and what a plugin says of itself.
 //! - `start`: configurations, and guests that fail to start.
 //! - `failures`: attacks on a running callback, and what follows.
+//! - `background`: guests on a thread of their own.
+//! - `outside`: time, randomness and output; and the files and networks that are not there.
 //! - `state`: what is kept over a failure and a checkpoint.
 //! - `swap`: what changes while a run goes on.
 //! - `exchange`: events, decisions and log lines on their way through.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
+mod background;
 mod exchange;
 mod failures;
 mod load;
+mod outside;
 mod stage;
 mod start;
 mod state;

@@ -41,6 +41,65 @@ fn the_last_good_state_survives_a_failure_and_a_checkpoint_after_it() {
 }
 
 #[test]
+fn a_failure_loses_the_event_at_which_it_happens_and_no_other() {
+    // Long after the last state was asked for, and right after a decision.
+    for crash in [2, 40, 63, 64, 65, 66, 100, 200] {
+        let mut rig = Rig::start("evil", json!({"mode": "trap", "from-step": crash, "to-step": crash}));
+        for step in 1..crash {
+            assert_eq!(seen(&rig.step().unwrap()), step as f64);
+        }
+        assert!(rig.step().is_err());
+        assert_eq!(seen(&rig.step().unwrap()), crash as f64, "all but the one at which it failed");
+    }
+}
+
+#[test]
+fn a_checkpoint_after_a_failure_has_what_was_seen_before_it() {
+    let mut rig = Rig::start("evil", json!({"mode": "trap", "from-step": 40, "to-step": 40}));
+    for _ in 1..40 {
+        rig.step().unwrap();
+    }
+    assert!(rig.step().is_err());
+    assert_eq!(rig.callback.save(), Ok(Some((1, b"39".to_vec()))));
+    assert_eq!(rig.callback.take_failure(), None);
+}
+
+#[test]
+fn catching_up_is_silent() {
+    // `script` says a line at each step, and panics at the tenth.
+    let say = json!({"hook": "step-end", "decide": [{"say": "here"}, {"note": "here"}]});
+    let crash = json!({"hook": "step-end", "step": 10, "decide": [{"panic": "on purpose"}]});
+    let mut rig = Rig::start("script", json!({"decisions": [say, crash]}));
+    let lines = |rig: &Rig| rig.lines.lock().unwrap().iter().filter(|(_, line)| line == "here").count();
+    for _ in 1..10 {
+        rig.step().unwrap();
+    }
+    assert!(rig.step().is_err());
+    assert_eq!(lines(&rig), 10);
+    assert_eq!(rig.step().unwrap().len(), 1, "the answer to this event only");
+    assert_eq!(lines(&rig), 11);
+}
+
+#[test]
+fn the_state_is_asked_for_rarely() {
+    let fuel = |steps: u64, ask: bool| {
+        let mut rig = Rig::start("evil", json!({"mode": "healthy"}));
+        rig.step().unwrap();
+        let before = rig.callback.usage().fuel;
+        for _ in 0..steps {
+            rig.step().unwrap();
+            if ask {
+                rig.callback.save().unwrap();
+            }
+        }
+        rig.callback.usage().fuel - before
+    };
+    let save = fuel(20, true) - fuel(20, false);
+    let asked = fuel(63 + 64, false) - 127 * fuel(1, false);
+    assert!(asked < save, "at most twice in 128 events: {asked} fuel, and {save} for twenty times");
+}
+
+#[test]
 fn a22_a_failing_save_keeps_the_last_good_state_and_is_reported() {
     for (mode, kind) in
         [("save-error", FailureKind::Error), ("save-trap", FailureKind::Trap), ("save-gigabyte", FailureKind::Memory)]
@@ -53,7 +112,7 @@ fn a22_a_failing_save_keeps_the_last_good_state_and_is_reported() {
         assert_eq!((failure.kind, failure.consequence), (kind, Consequence::Restart), "{mode}: {failure}");
         assert!(failure.message.starts_with("`save`: "), "{failure}");
         assert_eq!(rig.callback.take_failure(), None, "it is reported once");
-        assert_eq!(seen(&rig.step().unwrap()), 42.0, "{mode}: from the last good state");
+        assert_eq!(seen(&rig.step().unwrap()), 43.0, "{mode}: from the last good state and what came after it");
     }
     assert!(peak_memory() < 768 << 20, "{}", peak_memory());
 }

@@ -115,8 +115,7 @@ unsafe extern "C" fn handle(
     epoch: f64,
     samples: i64,
     tokens: i64,
-    keys: *mut u8,
-    keys_length: usize,
+    shape: i32,
     values: *mut u8,
     values_length: usize,
 ) -> *mut u8 {
@@ -139,8 +138,7 @@ unsafe extern "C" fn handle(
             epoch,
             samples,
             tokens,
-            keys,
-            keys_length,
+            shape,
             values,
             values_length,
         )

@@ -11,7 +11,8 @@ pub(crate) fn everything() -> String {
     let vectors: Vec<_> = vectors.into_iter().map(|key| (key, host::vector(key))).collect();
     let texts: Vec<_> = texts.into_iter().map(|key| (key, host::text(key))).collect();
     let unknown = (host::vector(u32::MAX), host::text(u32::MAX));
-    format!("{:?} {vectors:?} {texts:?} {mixed_up:?} {confused:?} {unknown:?}", host::detail())
+    let (keys, detail) = (host::keys(), host::detail());
+    format!("{keys:?} {detail:?} {vectors:?} {texts:?} {mixed_up:?} {confused:?} {unknown:?}")
 }
 
 /// Over and over again.
