@@ -54,6 +54,18 @@ impl Outcome {
         self
     }
 
+    /// Expects these words in what it prints to stdout.
+    ///
+    /// # Panics
+    ///
+    /// When one is missing.
+    pub fn prints(&self, words: &[&str]) -> &Self {
+        for words in words {
+            assert!(self.stdout.contains(words), "`{words}` is not in stdout:\n{}", self.stdout);
+        }
+        self
+    }
+
     /// The folder of run number `n`.
     #[must_use]
     pub fn run(&self, n: usize) -> Run {

@@ -142,10 +142,45 @@ fn every_exit_code_is_documented() {
 fn inspect_shows_a_plugin() {
     let project = project();
     project.drop_in("early-stopping", "x");
-    let outcome = project.host("inspect plugins/x.wasm");
-    outcome.expect(0);
-    for words in ["early-stopping", "stop, save, restore", "patience", "sha256"] {
-        assert!(outcome.stdout.contains(words), "{words} in {}", outcome.stdout);
-    }
-    project.host("inspect train.toml").expect(6).says(&["train.toml", "text file"]);
+    let outcome = project.host("plugin inspect plugins/x.wasm");
+    outcome.expect(0).prints(&["early-stopping", "stop, save, restore", "patience", "sha256"]);
+    project.host("plugin inspect train.toml").expect(6).says(&["train.toml", "text file"]);
+}
+
+#[test]
+fn inspect_says_what_becomes_of_each_import() {
+    let project = project();
+    project.drop_in("wasi", "x");
+    let outcome = project.host("plugin inspect plugins/x.wasm");
+    outcome.expect(0).prints(&[
+        "import   train-host:callback/types@0.1.0 (real)",
+        "import   wasi:clocks/wall-clock@0.2.99 (real)",
+        "import   wasi:filesystem/types@0.2.99 (stubbed: there is nothing behind it)",
+    ]);
+    let component = r#"(component
+        (import "wasi:cli/stdout@0.2.0" (instance)) (import "wasi:http/types@0.2.0" (instance))
+        (import "wasi:random/random@0.2.0" (instance (export "guess" (func))))
+        (instance $i) (export "train-host:callback/callback@0.1.0" (instance $i)))"#;
+    std::fs::write(project.path("plugins/y.wasm"), wat::parse_str(component).unwrap()).unwrap();
+    let outcome = project.host("plugin inspect plugins/y.wasm");
+    outcome.expect(6).prints(&[
+        "import   wasi:cli/stdout@0.2.0 (real)",
+        "import   wasi:http/types@0.2.0 (refused: this host does not offer it)",
+        "import   wasi:random/random@0.2.0 (refused: this host does not offer guess)",
+    ]);
+    outcome.says(&["imports `wasi:http/types@0.2.0`, which this host does not offer"]);
+}
+
+#[test]
+fn the_cache_is_shown_and_cleared() {
+    let project = project();
+    project.drop_in("observer", "observer");
+    project.configure("[[plugin]]\nname = \"observer\"\n[plugin.config]\nhooks = [\"step-end\"]");
+    project.train("--set plugins.cache=compiled");
+    project.write("compiled/notes.txt", "mine");
+    project.host("cache --folder compiled").expect(0).prints(&["compiled: 1 compiled plugin,"]);
+    project.host("cache --folder compiled --clear").expect(0).prints(&["deleted 1 compiled plugin "]);
+    project.host("cache --folder compiled").expect(0).prints(&["compiled: 0 compiled plugins"]);
+    assert!(project.path("compiled/notes.txt").exists());
+    project.host("cache --folder nothing").expect(0).prints(&["nothing: 0 compiled plugins"]);
 }

@@ -76,12 +76,18 @@ pub(crate) enum Command {
     ///
     /// Example: host doctor --json
     Doctor(DoctorArgs),
-    /// Show what a plugin is: manifest, hooks, measurements, configuration.
+    /// Work with a plugin's file.
     ///
-    /// Loads the file into the sandbox, under its limits, and asks it to describe itself.
+    /// Example: host plugin inspect plugins/early-stopping/early-stopping.wasm
+    #[command(subcommand)]
+    Plugin(PluginAction),
+    /// Show the compiled plugins on this machine, or delete them.
     ///
-    /// Example: host inspect plugins/early-stopping/early-stopping.wasm
-    Inspect(InspectArgs),
+    /// A plugin is compiled when it is loaded for the first time, and its code is kept in the user's cache folder, or
+    /// the one that `plugins.cache` names. What is deleted is compiled again at the next start.
+    ///
+    /// Example: host cache --clear
+    Cache(CacheArgs),
 }
 
 /// Arguments of `host run`.
@@ -168,7 +174,33 @@ pub(crate) struct DoctorArgs {
     pub(crate) json: bool,
 }
 
-/// Arguments of `host inspect`.
+/// What can be done with a plugin's file.
+#[derive(Debug, Subcommand)]
+pub(crate) enum PluginAction {
+    /// Show what a plugin is: manifest, imports, configuration.
+    ///
+    /// Loads the file into the sandbox, under its limits, and asks it to describe itself. Of each interface that it
+    /// imports it says whether it is real here, stubbed (nothing is behind it) or refused.
+    ///
+    /// Example: host plugin inspect plugins/early-stopping/early-stopping.wasm
+    Inspect(InspectArgs),
+}
+
+/// Arguments of `host cache`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct CacheArgs {
+    /// The folder; by default that of the user.
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) folder: Option<PathBuf>,
+    /// Delete all compiled plugins there. Other files stay.
+    #[arg(long)]
+    pub(crate) clear: bool,
+    /// Print JSON to stdout.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Arguments of `host plugin inspect`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct InspectArgs {
     /// The plugin's file.
@@ -198,7 +230,10 @@ mod tests {
             assert!(text.contains("Example: host "), "{text}");
         };
         example(&mut top);
-        top.get_subcommands_mut().filter(|command| command.get_name() != "help").for_each(example);
+        for command in top.get_subcommands_mut().filter(|command| command.get_name() != "help") {
+            example(command);
+            command.get_subcommands_mut().filter(|command| command.get_name() != "help").for_each(example);
+        }
         assert!(top.render_long_help().to_string().contains("130  a signal ended the run"));
     }
 

@@ -28,7 +28,7 @@ pub(crate) enum Exit {
     GuardLost = 7,
     /// The device that was asked for cannot be used.
     Device = 8,
-    /// A run folder cannot be read or written.
+    /// The folder of a run, or of compiled plugins, cannot be read or written.
     RunFolder = 9,
     /// A signal ended the run; it can be resumed. 130 is 128 and the number of SIGINT, as shells have it.
     Interrupted = 130,
@@ -67,7 +67,7 @@ impl Exit {
             Self::Plugin => "a plugin cannot be loaded",
             Self::GuardLost => "a plugin with on-failure = \"stop-run\" was lost",
             Self::Device => "the device that was asked for cannot be used",
-            Self::RunFolder => "a run folder cannot be read or written",
+            Self::RunFolder => "the folder of a run, or of compiled plugins, cannot be read or written",
             Self::Interrupted => "a signal ended the run; it can be resumed",
         }
     }

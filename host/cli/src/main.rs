@@ -36,7 +36,8 @@ fn main() -> ExitCode {
     let done: Result<Exit, Problems> = match &args.command {
         Command::Run(run) => command::run::run(run),
         Command::Check(check) => command::check::run(check),
-        Command::Inspect(inspect) => command::inspect::run(inspect),
+        Command::Plugin(action) => command::plugin::run(action),
+        Command::Cache(cache) => command::cache::run(cache),
         Command::Doctor(doctor) => Ok(command::doctor::run(doctor)),
         Command::Plugins(plugins) => command::plugins::run(plugins),
         Command::Show(show) => command::show::run(show, args.color),

@@ -78,6 +78,7 @@ mod text;
 mod world;
 
 pub use background::{Background, BackgroundSettings};
+pub use cache::{CacheEntry, Cleared, clear_cache};
 pub use callback::SandboxedCallback;
 pub use engine::{Sandbox, SandboxConfig};
 pub use error::{LoadError, LoadErrorKind, SandboxError, StartError, StartErrorKind};

@@ -1,8 +1,9 @@
 //! One module for each subcommand that is more than a call into another one.
 
+pub(crate) mod cache;
 pub(crate) mod check;
 pub(crate) mod doctor;
-pub(crate) mod inspect;
+pub(crate) mod plugin;
 pub(crate) mod plugins;
 pub(crate) mod run;
 pub(crate) mod show;

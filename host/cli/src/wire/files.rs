@@ -81,7 +81,7 @@ pub(super) fn found<'a>(plan: &'a Plan, sandbox: &Sandbox) -> Findings<'a> {
 fn listed<'a>(plan: &'a Plan, entry: &'a InstancePlan, sandbox: &Sandbox) -> Result<Found<'a>, Vec<Problem>> {
     let name = entry.name.as_str();
     let plugin = sandbox.load(&entry.file).map_err(|error| {
-        let help = "`file` is relative to `plugins.folder`; `host inspect FILE` shows what a file is";
+        let help = "`file` is relative to `plugins.folder`; `host plugin inspect FILE` shows what a file is";
         vec![plan.problem_at(&["plugin", name, "file"], load_words(&error), help)]
     })?;
     if let Some(pin) = entry.sha256.as_ref().filter(|pin| *pin != plugin.sha256()) {

@@ -1,11 +1,13 @@
 //! Compiled code on disk, so that a component is compiled once and not at each start.
 //!
 //! It holds the crate's only unsafe code and does not decide what is compiled. Several processes may share a
-//! folder: an entry is written beside and renamed, and a reader takes the whole file or nothing. Main type:
-//! [`Cache`].
+//! folder: an entry is written beside and renamed, and a reader takes the whole file or nothing. Of several that need
+//! the same component at one time, one compiles it and the others wait for that. Main type: [`Cache`].
 //!
 //! An entry is a header (a magic word, then the SHA-256 of what follows) and the engine's own format. One
 //! that is truncated, damaged, of another engine or not ours at all is a miss, and is written anew.
+
+mod entries;
 
 use std::{
     fs::{self, File},
@@ -17,6 +19,9 @@ use std::{
 
 use sha2::{Digest, Sha256};
 use wasmtime::{Engine, component::Component};
+
+pub use self::entries::{CacheEntry, Cleared, clear_cache};
+use self::entries::{entries, name_parts};
 
 /// Changed whenever the layout of an entry does.
 const MAGIC: &[u8; 24] = b"train-host compiled 0001";
@@ -30,6 +35,13 @@ const MAX_ENTRY_BYTES: u64 = 1 << 30;
 const MAX_FOLDER_BYTES: u64 = 2 << 30;
 
 const EXTENSION: &str = "compiled";
+
+/// How the names of files begin that are still written.
+const UNFINISHED: &str = ".new-";
+
+/// Components whose digests begin with the same digit are compiled one after another, since they share a lock. Few
+/// files, so that none of them ever has to be deleted, which could not be done safely.
+const LOCK: &str = ".lock-";
 
 /// A private folder with compiled components.
 #[derive(Debug)]
@@ -47,9 +59,14 @@ impl Cache {
     pub(crate) fn open(folder: &Path, engine: &Engine) -> io::Result<Self> {
         fs::create_dir_all(folder)?;
         make_private(folder)?;
+        Ok(Self { folder: folder.to_owned(), engine: Self::engine_name(engine) })
+    }
+
+    /// The name of an engine in names of entries.
+    fn engine_name(engine: &Engine) -> String {
         let mut hasher = Digesting(Sha256::new());
         engine.precompile_compatibility_hash().hash(&mut hasher);
-        Ok(Self { folder: folder.to_owned(), engine: hex(&hasher.0.finalize()[..8]) })
+        hex(&hasher.0.finalize()[..8])
     }
 
     /// The compiled form of a component, from disk or through `compile`.
@@ -60,7 +77,13 @@ impl Cache {
         compile: impl FnOnce() -> Result<Component, E>,
     ) -> Result<Component, E> {
         let entry = self.entry(component);
-        if let Some(found) = read(&entry).and_then(|payload| deserialize(engine, &payload)) {
+        let find = || read(&entry).and_then(|payload| deserialize(engine, &payload));
+        if let Some(found) = find() {
+            return Ok(found);
+        }
+        // Held to the end. The system lets go of it when the process dies.
+        let lock = self.lock(&entry);
+        if let Some(found) = lock.as_ref().and_then(|_| find()) {
             return Ok(found);
         }
         let compiled = compile()?;
@@ -77,8 +100,17 @@ impl Cache {
         self.folder.join(format!("{}-{}.{EXTENSION}", hex(&Sha256::digest(component)), self.engine))
     }
 
+    /// Waits until nobody else compiles this component. None where files can't be locked: then it is compiled twice.
+    fn lock(&self, entry: &Path) -> Option<File> {
+        let digit = entry.file_name()?.to_str()?.get(..1)?;
+        let path = self.folder.join(format!("{LOCK}{digit}"));
+        let file = File::options().create(true).truncate(false).write(true).open(path).ok()?;
+        file.lock().ok()?;
+        Some(file)
+    }
+
     fn write(&self, entry: &Path, payload: &[u8]) -> io::Result<()> {
-        let mut file = tempfile::Builder::new().prefix(".new-").tempfile_in(&self.folder)?;
+        let mut file = tempfile::Builder::new().prefix(UNFINISHED).tempfile_in(&self.folder)?;
         file.write_all(MAGIC)?;
         file.write_all(&Sha256::digest(payload))?;
         file.write_all(payload)?;
@@ -89,12 +121,10 @@ impl Cache {
     /// Deletes the oldest entries, never the one that was just written. Another process may delete at the
     /// same time, so nothing here is an error.
     fn shrink(&self, keep: &Path) {
-        let Ok(files) = fs::read_dir(&self.folder) else { return };
+        let Ok(files) = entries(&self.folder) else { return };
         let mut entries: Vec<(SystemTime, u64, PathBuf)> = files
-            .flatten()
-            .filter(|file| file.path().extension().is_some_and(|extension| extension == EXTENSION))
-            .filter_map(|file| file.metadata().ok().map(|meta| (meta, file.path())))
-            .filter_map(|(meta, path)| meta.modified().ok().map(|modified| (modified, meta.len(), path)))
+            .filter(|(path, _)| name_parts(path).is_some())
+            .filter_map(|(path, meta)| meta.modified().ok().map(|modified| (modified, meta.len(), path)))
             .collect();
         entries.sort();
         let mut total: u64 = entries.iter().map(|(_, bytes, _)| bytes).sum();
@@ -167,7 +197,14 @@ impl Hasher for Digesting {
 
 #[cfg(test)]
 mod tests {
-    use std::cell::Cell;
+    use std::{
+        cell::Cell,
+        sync::{
+            Barrier,
+            atomic::{AtomicUsize, Ordering},
+        },
+        thread,
+    };
 
     use super::*;
 
@@ -255,8 +292,34 @@ mod tests {
         let mode = fs::metadata(fixture.cache().folder).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o700);
         fixture.load();
-        let names = fs::read_dir(fixture.folder.path().join("cache")).unwrap().count();
-        assert_eq!(names, 1, "nothing is left beside the entry");
+        let names: Vec<String> = fs::read_dir(fixture.cache().folder)
+            .unwrap()
+            .map(|file| file.unwrap().file_name().into_string().unwrap())
+            .filter(|name| !name.starts_with(LOCK))
+            .collect();
+        assert_eq!(names.len(), 1, "nothing is left beside the entry: {names:?}");
+    }
+
+    #[test]
+    fn of_several_that_need_one_component_one_compiles_it() {
+        let fixture = Fixture::new();
+        let compiled = AtomicUsize::new(0);
+        let all_look = Barrier::new(4);
+        thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    // A cache each, as processes have.
+                    let cache = Cache::open(&fixture.folder.path().join("cache"), &fixture.engine).unwrap();
+                    all_look.wait();
+                    let compile = || {
+                        compiled.fetch_add(1, Ordering::Relaxed);
+                        Component::new(&fixture.engine, wat::parse_bytes(COMPONENT).unwrap())
+                    };
+                    cache.get_or_compile(&fixture.engine, COMPONENT, compile).unwrap();
+                });
+            }
+        });
+        assert_eq!(compiled.into_inner(), 1);
     }
 
     #[test]
