@@ -38,6 +38,8 @@ fn a2_a4_a5_a7_a9_whatever_a_callback_does_training_goes_on() {
         let words = failures[0].to_string();
         assert!(words.contains(kind) && words.contains("evil"), "{mode}: {words}");
         assert_eq!(run.callback("evil")["failures"], failures.len(), "{mode}");
+        assert_eq!(run.callback("evil")["state"], "quarantined", "{mode}");
+        assert_eq!(run.callback("healthy")["state"], "running", "{mode}");
     }
 }
 

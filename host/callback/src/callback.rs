@@ -154,6 +154,8 @@ pub struct Summary {
     /// Who.
     #[serde(flatten, serialize_with = "shared")]
     pub by: Arc<Identity>,
+    /// How it stands with it now.
+    pub state: Standing,
     /// Calls, failed ones included.
     pub calls: u64,
     /// Decisions, refused ones included.
@@ -180,6 +182,21 @@ pub enum Standing {
     Disabled,
     /// It is not called again in this run, since it failed however often it was restarted.
     Quarantined,
+    /// It has left the run.
+    Retired,
+}
+
+impl Standing {
+    /// In a word, as it is written in tables.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Paused => "paused",
+            Self::Disabled => "disabled",
+            Self::Quarantined => "quarantined",
+            Self::Retired => "retired",
+        }
+    }
 }
 
 /// What the loop asks at a hook: event in, resolved controls out.

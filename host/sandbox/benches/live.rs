@@ -6,11 +6,9 @@ use std::{hint::black_box, path::Path, sync::Arc};
 use divan::Bencher;
 use host_callback::{
     Callback, CallbackFailure, Callbacks, Catalog, Chain, Decision, Event, Hook, Identity, Knobs, Moment,
-    NoMeasurements, Permit, Progress, RunInfo, Subscription, Usage,
+    NoMeasurements, Permit, Progress, RunInfo, Subscription, Summary, Usage,
 };
-use host_sandbox::{
-    Live, LiveNews, LiveRow, LiveSetup, LiveSink, LiveTimes, LogLevel, Roster, Sandbox, SandboxConfig, Wanted,
-};
+use host_sandbox::{Live, LiveNews, LiveSetup, LiveSink, LiveTimes, LogLevel, Roster, Sandbox, SandboxConfig, Wanted};
 
 /// Steps of one sample: a single one is too short for the timer.
 const STEPS: u32 = 10_000;
@@ -65,7 +63,7 @@ struct Nobody;
 
 impl LiveSink for Nobody {
     fn told(&self, _news: &LiveNews) {}
-    fn table(&self, _step: u64, _rows: &[LiveRow]) {}
+    fn table(&self, _step: u64, _rows: &[Summary]) {}
 }
 
 struct Nothing(tempfile::TempDir);

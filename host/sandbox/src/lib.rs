@@ -83,7 +83,7 @@ pub use callback::SandboxedCallback;
 pub use engine::{Sandbox, SandboxConfig};
 pub use error::{LoadError, LoadErrorKind, SandboxError, StartError, StartErrorKind};
 pub use limits::{BadLimit, Limits};
-pub use live::{Live, LiveNews, LiveRow, LiveSetup, LiveSink, LiveTimes, Loaded, Roster, Wanted, plugin_files};
+pub use live::{Live, LiveNews, LiveSetup, LiveSink, LiveTimes, Loaded, Roster, Wanted, plugin_files};
 pub use log::{LogLevel, LogSink};
 pub use plugin::{InstanceSettings, Plugin};
 pub use restart::OnFailure;

@@ -178,7 +178,7 @@ impl Link {
     }
 
     /// How it stands with it now.
-    pub(super) fn standing(&self) -> Standing {
+    fn standing(&self) -> Standing {
         match self.callback.standing() {
             // It was disabled before this process began.
             Standing::Running | Standing::Paused if self.disabled => Standing::Disabled,
@@ -190,6 +190,7 @@ impl Link {
         let usage = self.usage();
         Summary {
             by: Arc::clone(self.identity()),
+            state: self.standing(),
             calls: self.calls,
             decisions: self.decisions,
             failures: self.failures,

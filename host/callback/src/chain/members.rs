@@ -100,7 +100,7 @@ impl Chain {
     /// Takes a callback out of the chain; what it did stays in the summaries.
     pub fn retire(&mut self, name: &InstanceName) -> Option<Box<dyn Callback>> {
         let link = self.links.remove(self.position(name)?);
-        self.retired.push(link.summary());
+        self.retired.push(Summary { state: Standing::Retired, ..link.summary() });
         Some(link.callback)
     }
 
@@ -138,9 +138,9 @@ impl Chain {
         self.position(name).map(|at| self.links[at].summary().calls)
     }
 
-    /// Who is in the chain now, with what each did so far and how it stands with it.
-    pub fn standings(&self) -> Vec<(Summary, Standing)> {
-        self.links.iter().map(|link| (link.summary(), link.standing())).collect()
+    /// Who is in the chain now, and what each did so far.
+    pub fn standings(&self) -> Vec<Summary> {
+        self.links.iter().map(Link::summary).collect()
     }
 
     fn position(&self, name: &InstanceName) -> Option<usize> {

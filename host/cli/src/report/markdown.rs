@@ -124,6 +124,7 @@ fn callbacks(page: &mut Page, inputs: &ReportInputs<'_>) {
             escaped(one.by.instance.as_str()),
             escaped(&format!("{} {}", one.by.plugin, one.by.version)),
             one.by.sha256.as_deref().map_or("built in".to_owned(), |sha256| format!("`{}`", prefix(sha256))),
+            one.state.word().to_owned(),
             words::count(one.calls),
             words::count(one.decisions),
             words::count(one.failures),
@@ -132,8 +133,18 @@ fn callbacks(page: &mut Page, inputs: &ReportInputs<'_>) {
             percent(inputs.share(one)),
         ]
     };
-    let titles =
-        ["instance", "plugin", "sha256", "#calls", "#decisions", "#failures", "#fuel", "#time", "#share of run"];
+    let titles = [
+        "instance",
+        "plugin",
+        "sha256",
+        "state",
+        "#calls",
+        "#decisions",
+        "#failures",
+        "#fuel",
+        "#time",
+        "#share of run",
+    ];
     page.table(&titles, callbacks.iter().map(row));
     if inputs.history.began.step > 0 {
         let step = words::count(inputs.history.began.step);
@@ -312,7 +323,7 @@ mod tests {
             "![Training and validation loss over steps](loss.svg)",
             "| eval/loss | 0.7814 | 600 | 1.637 |",
             "| **600** | **60.00** | **0.5455** | **0.7814** |",
-            "| slow | plug 1.2.3 | `abababababab` | 100 | 12 | 1 | 60,000 | 20s | 20.0 % |",
+            "| slow | plug 1.2.3 | `abababababab` | running | 100 | 12 | 1 | 60,000 | 20s | 20.0 % |",
             "The slowest is **slow** with 20s, 20.0 % of the run.",
             "| a | stop | 1 | 0 | 0 | 0 |",
             "| 1,000 | a (plug 1.2.3) | evaluate-end | trap | index \\`7\\` out of \\| bounds\\\\n\\# not a heading | 1,234 | 2ms | restarted |",

@@ -2,7 +2,7 @@
 //!
 //! Every foreign text is made [`printable`](words::printable). It does not print. Main function: [`summary`].
 
-use host_callback::Summary;
+use host_callback::{Standing, Summary};
 
 use super::{ReportInputs, markdown::percent};
 use crate::telemetry::{status, words};
@@ -58,14 +58,18 @@ fn time(inputs: &ReportInputs<'_>) -> String {
 
 fn line_of(inputs: &ReportInputs<'_>, callback: &Summary) -> (String, String) {
     let plugin = words::short(&format!("{} {}", callback.by.plugin, callback.by.version));
+    let several = |count, one: &str| format!("{} {one}{}", words::count(count), if count == 1 { "" } else { "s" });
     let failures = match callback.failures {
         0 => String::new(),
-        1 => ", 1 failure".to_owned(),
-        n => format!(", {} failures", words::count(n)),
+        n => format!(", {}", several(n, "failure")),
     };
-    let (calls, decisions) = (words::count(callback.calls), words::count(callback.decisions));
+    let state = match callback.state {
+        Standing::Running => String::new(),
+        other => format!("{}, ", other.word()),
+    };
+    let (calls, decisions) = (several(callback.calls, "call"), several(callback.decisions, "decision"));
     let share = percent(inputs.share(callback));
-    let text = format!("{calls} calls, {decisions} decisions{failures}, {share} of the time ({plugin})");
+    let text = format!("{state}{calls}, {decisions}{failures}, {share} of the time ({plugin})");
     (words::shortened(callback.by.instance.as_str(), LONGEST_NAME), text)
 }
 

@@ -3,8 +3,8 @@
 use std::{sync::Arc, time::Duration};
 
 use host_callback::{
-    CallbackFailure, Change, Consequence, Decision, FailureKind, FailureRecord, Identity, Progress, Record, Summary,
-    Value, Verdict,
+    CallbackFailure, Change, Consequence, Decision, FailureKind, FailureRecord, Identity, Progress, Record, Standing,
+    Summary, Value, Verdict,
 };
 
 /// A run of 100 steps, 10 an epoch, 4 samples each.
@@ -40,7 +40,16 @@ pub(crate) fn failure(message: &str) -> FailureRecord {
 
 pub(crate) fn summary(instance: &str, seconds: f64) -> Summary {
     let by = Identity { instance: instance.parse().unwrap(), ..identity().as_ref().clone() };
-    Summary { by: Arc::new(by), calls: 100, decisions: 12, failures: 1, dropped: 0, fuel: 60_000, seconds }
+    Summary {
+        by: Arc::new(by),
+        state: Standing::Running,
+        calls: 100,
+        decisions: 12,
+        failures: 1,
+        dropped: 0,
+        fuel: 60_000,
+        seconds,
+    }
 }
 
 pub(crate) fn values(values: &[(&str, f64)]) -> Vec<(String, Value)> {

@@ -12,8 +12,8 @@ use std::{
     time::SystemTime,
 };
 
-use host_callback::{InstanceName, Lane, Permit};
-use host_sandbox::{Live, LiveNews, LiveRow, LiveSetup, LiveSink, LiveTimes, Roster, Wanted};
+use host_callback::{InstanceName, Lane, Permit, Summary};
+use host_sandbox::{Live, LiveNews, LiveSetup, LiveSink, LiveTimes, Roster, Wanted};
 use host_trainer::AnyRun;
 use serde_json::{Value, json};
 
@@ -155,7 +155,7 @@ impl Stories {
     }
 
     /// The run is over, and this is how it stood.
-    pub(crate) fn finish(&self, step: u64, rows: &[LiveRow]) {
+    pub(crate) fn finish(&self, step: u64, rows: &[Summary]) {
         self.over.store(true, Ordering::Release);
         self.write(false, step, rows);
     }
@@ -164,7 +164,7 @@ impl Stories {
         self.over.load(Ordering::Acquire)
     }
 
-    fn write(&self, running: bool, step: u64, rows: &[LiveRow]) {
+    fn write(&self, running: bool, step: u64, rows: &[Summary]) {
         let mut complained = self.complained.lock().unwrap_or_else(PoisonError::into_inner);
         if running && self.is_over() {
             return;
@@ -186,7 +186,7 @@ impl LiveSink for Stories {
         }
     }
 
-    fn table(&self, step: u64, rows: &[LiveRow]) {
+    fn table(&self, step: u64, rows: &[Summary]) {
         self.write(true, step, rows);
     }
 }

@@ -11,9 +11,7 @@ use std::{
     },
 };
 
-use host_callback::{Callback, CallbackFailure, Grant, InstanceName, Manifest, Permit, Rehearsal};
-
-use super::table::LiveRow;
+use host_callback::{Callback, CallbackFailure, Grant, InstanceName, Manifest, Permit, Rehearsal, Summary};
 
 /// What the thread waits for.
 pub(super) enum Signal {
@@ -56,7 +54,7 @@ pub(super) enum Order {
     /// Takes a callback out.
     Retire { name: InstanceName, why: String, reply: Sender<Result<(), String>> },
     /// Says how it stands with all callbacks.
-    Table { reply: Sender<(u64, Vec<LiveRow>)> },
+    Table { reply: Sender<(u64, Vec<Summary>)> },
 }
 
 /// At which step the run is, and what an instance of the name has; `None` where there is none.

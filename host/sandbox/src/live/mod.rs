@@ -18,7 +18,6 @@ mod news;
 mod roster;
 mod settling;
 mod swap;
-mod table;
 mod watch;
 mod worker;
 
@@ -27,5 +26,4 @@ pub use self::{
     news::{LiveNews, LiveSink},
     roster::{Loaded, Roster, Wanted},
     swap::{Live, LiveSetup, LiveTimes},
-    table::LiveRow,
 };

@@ -4,9 +4,7 @@
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
-use host_callback::{Grant, Identity, InstanceName, Manifest, Permit};
-
-use super::table::LiveRow;
+use host_callback::{Grant, Identity, InstanceName, Manifest, Permit, Summary};
 
 /// One change, or why there was none. Each becomes one line.
 #[derive(Clone, Debug)]
@@ -104,5 +102,5 @@ pub trait LiveSink: Send + Sync {
 
     /// Takes the instances of the run as they stand at a step. Called by the thread that watches, after each change and
     /// every few seconds.
-    fn table(&self, step: u64, rows: &[LiveRow]);
+    fn table(&self, step: u64, rows: &[Summary]);
 }

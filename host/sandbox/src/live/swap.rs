@@ -23,7 +23,6 @@ use super::{
     mail::{Mail, Order, Rehearsed, Signal},
     news::{LiveNews, LiveSink},
     roster::{Loaded, Roster},
-    table::LiveRow,
     worker::Worker,
 };
 use crate::{LogSink, Sandbox};
@@ -117,8 +116,8 @@ impl Live {
     }
 
     /// How it stands with every instance now.
-    pub fn table(&self) -> Vec<LiveRow> {
-        self.chain.standings().into_iter().map(|(summary, state)| LiveRow { summary, state }).collect()
+    pub fn table(&self) -> Vec<Summary> {
+        self.chain.standings()
     }
 
     /// Carries out what waits. Failures of callbacks that come up are the hook's.

@@ -15,11 +15,10 @@ use std::{
 
 use host_callback::{
     Callback, Callbacks as _, Catalog, Chain, Grant, Hook, Knobs, Moment, NoMeasurements, Outcome, Permit, Progress,
-    RunInfo,
+    RunInfo, Summary,
 };
 use host_sandbox::{
-    InstanceSettings, Limits, Live, LiveNews, LiveRow, LiveSetup, LiveSink, LiveTimes, Loaded, OnFailure, Roster,
-    Wanted,
+    InstanceSettings, Limits, Live, LiveNews, LiveSetup, LiveSink, LiveTimes, Loaded, OnFailure, Roster, Wanted,
 };
 use serde_json::{Value, json};
 
@@ -79,7 +78,7 @@ impl LiveSink for Told {
         self.0.lock().unwrap().push(news.clone());
     }
 
-    fn table(&self, _step: u64, _rows: &[LiveRow]) {}
+    fn table(&self, _step: u64, _rows: &[Summary]) {}
 }
 
 fn wanted(name: &str, file: &Path, config: Value) -> Wanted {

@@ -30,7 +30,7 @@ fn a_new_file_takes_over_with_the_state() {
     assert_eq!(stage.seen, Some(stage.step as f64), "no step was lost, and none counted twice");
     stage.step();
     assert_eq!(stage.seen, Some(stage.step as f64));
-    assert_eq!(stage.live.table()[0].summary.calls, stage.step, "the count goes on");
+    assert_eq!(stage.live.table()[0].calls, stage.step, "the count goes on");
     stage.is_quiet();
 }
 
@@ -47,7 +47,7 @@ fn another_version_of_the_state_is_the_plugins_to_take_or_to_refuse() {
     let why = stage.refused();
     assert!(why.contains("a state of version 1 is not read any more"), "{why}");
     assert_eq!(stage.seen, Some(stage.step as f64), "the old one goes on");
-    assert_eq!(stage.live.table()[0].summary.by.version, "0.1.0");
+    assert_eq!(stage.live.table()[0].by.version, "0.1.0");
 }
 
 #[test]
@@ -280,6 +280,6 @@ fn a18_a_thousand_swaps_hold_no_more_than_one() {
         "{before:?} threads and files, then {threads}, {files}"
     );
     assert!(memory() < memory_before + (64 << 20), "{memory_before} bytes, then {}", memory());
-    assert_eq!(stage.live.table()[0].summary.calls, stage.step);
+    assert_eq!(stage.live.table()[0].calls, stage.step);
     assert!(slowest < Duration::from_millis(200), "{slowest:?}");
 }
