@@ -17,6 +17,7 @@ use crate::{
     error::LoadErrorKind,
     store::StoreData,
     text::clean,
+    threads::Haste,
     world::{CALLBACK, CONTRACT, Import, ImportKind, Name, PACKAGE},
 };
 
@@ -50,12 +51,11 @@ pub(crate) fn read_capped(path: &Path, max_bytes: u64) -> Result<Vec<u8>, LoadEr
 
 impl Inner {
     /// Compiles a plugin's bytes and checks them against the contract.
-    pub(crate) fn prepare(&self, bytes: &[u8]) -> Result<Prepared, LoadErrorKind> {
+    pub(crate) fn prepare(&self, bytes: &[u8], haste: Haste) -> Result<Prepared, LoadErrorKind> {
         if bytes.len() as u64 > self.file_bytes {
             return Err(LoadErrorKind::TooLarge(self.file_bytes));
         }
-        let compile = || self.compile(recognise(bytes)?);
-        let component = self.on_large_stack(compile).map_err(LoadErrorKind::Host)??;
+        let component = self.compile(bytes, haste)?;
         let imports = self.check_world(&component)?;
         let linker = self.world.linker(&self.engine, &component.component_type());
         let pre = linker.and_then(|linker| linker.instantiate_pre(&component));
@@ -65,12 +65,16 @@ impl Inner {
 
     /// What becomes of each import of a component, whether it could be loaded or not.
     pub(crate) fn imports(&self, bytes: &[u8]) -> Result<Vec<Import>, LoadErrorKind> {
-        let compile = || self.compile(recognise(bytes)?);
-        let component = self.on_large_stack(compile).map_err(LoadErrorKind::Host)??;
+        let component = self.compile(bytes, Haste::Ordinary)?;
         Ok(self.world.imports(&self.engine, &component.component_type()))
     }
 
-    fn compile(&self, binary: Binary<'_>) -> Result<Component, LoadErrorKind> {
+    fn compile(&self, bytes: &[u8], haste: Haste) -> Result<Component, LoadErrorKind> {
+        let binary = recognise(bytes)?;
+        self.compilers.run(haste, || self.translate(binary)).map_err(LoadErrorKind::Host)?
+    }
+
+    fn translate(&self, binary: Binary<'_>) -> Result<Component, LoadErrorKind> {
         let wrapped;
         let bytes = match binary {
             Binary::Component(bytes) => bytes,
@@ -205,7 +209,7 @@ mod tests {
 
     fn refusal(bytes: &[u8]) -> String {
         let sandbox = Sandbox::new(SandboxConfig::default()).unwrap();
-        match sandbox.inner.prepare(bytes) {
+        match sandbox.inner.prepare(bytes, Haste::Ordinary) {
             Ok(_) => panic!("it was loaded"),
             Err(kind) => kind.to_string(),
         }

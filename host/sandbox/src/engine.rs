@@ -1,18 +1,11 @@
-//! The sandbox itself: the engine's settings, the clock, the cache and the threads that compile.
+//! The sandbox itself: the engine's settings, and what all plugins share.
 //!
 //! It does not look into files ([`component`](crate::component) does) and runs nothing by itself. Main type:
 //! [`Sandbox`].
 
-use std::{
-    io,
-    panic::{AssertUnwindSafe, catch_unwind},
-    path::PathBuf,
-    sync::{Arc, Mutex, PoisonError},
-    thread,
-};
+use std::{path::PathBuf, sync::Arc};
 
 use host_callback::Catalog;
-use rayon::{ThreadPool, ThreadPoolBuilder};
 use wasmtime::{Config, Engine, Memory, MemoryType, Store};
 
 use crate::{
@@ -22,18 +15,13 @@ use crate::{
     error::SandboxError,
     log::InstanceLog,
     store::{StoreData, new_store},
-    world::{Random, World, panic_message},
+    threads::{Compilers, Haste},
+    world::{Random, World},
 };
 
 /// Stack that WebAssembly may use. Beyond it a call traps; the host's own stack is not touched. A thread
 /// that calls callbacks needs this and some 200 KiB, which every thread of Rust's has.
 const WASM_STACK_BYTES: usize = 512 << 10;
-
-/// Stack of the threads that compile: what a main thread has. Translation recurses into nested types.
-const COMPILE_STACK_BYTES: usize = 8 << 20;
-
-/// Threads that compile at one time. More do not help: the largest function of a component bounds it.
-const COMPILE_THREADS: usize = 8;
 
 /// Address space of a memory, and of what lies behind it and faults.
 #[derive(Clone, Copy)]
@@ -77,6 +65,7 @@ impl Default for SandboxConfig {
 #[derive(Clone)]
 pub struct Sandbox {
     pub(crate) inner: Arc<Inner>,
+    pub(crate) haste: Haste,
 }
 
 /// What plugins and instances keep of their sandbox.
@@ -85,9 +74,8 @@ pub(crate) struct Inner {
     pub(crate) world: World,
     pub(crate) cache: Option<Cache>,
     pub(crate) file_bytes: u64,
+    pub(crate) compilers: Compilers,
     clock: Clock,
-    /// Made when something is compiled for the first time: with a warm cache nothing ever is.
-    pool: Mutex<Option<Arc<ThreadPool>>>,
 }
 
 impl Sandbox {
@@ -106,8 +94,15 @@ impl Sandbox {
             .cache
             .map(|folder| Cache::open(&folder, &engine).map_err(|source| SandboxError::Cache { folder, source }));
         let (cache, file_bytes) = (cache.transpose()?, config.file_bytes);
-        let pool = Mutex::new(None);
-        Ok(Self { inner: Arc::new(Inner { engine, world, cache, file_bytes, clock, pool }) })
+        let inner = Inner { engine, world, cache, file_bytes, compilers: Compilers::default(), clock };
+        Ok(Self { inner: Arc::new(inner), haste: Haste::Ordinary })
+    }
+
+    /// The same sandbox, for plugins that nobody waits for: what it compiles leaves the cores to whoever else wants
+    /// them, as far as the system can do that.
+    #[must_use]
+    pub fn aside(&self) -> Self {
+        Self { haste: Haste::Aside, ..self.clone() }
     }
 }
 
@@ -121,27 +116,6 @@ impl Inner {
         random: Random,
     ) -> Store<StoreData> {
         new_store(&self.engine, StoreData::new(limits, log, catalog, random, self.clock.run()))
-    }
-
-    /// Does work on a thread with a large stack. A panic in it becomes an error with the panic's words.
-    pub(crate) fn on_large_stack<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T, String> {
-        let pool = self.pool().map_err(|error| error.to_string())?;
-        pool.install(|| catch_unwind(AssertUnwindSafe(work))).map_err(|panic| panic_message(&*panic))
-    }
-
-    fn pool(&self) -> io::Result<Arc<ThreadPool>> {
-        let mut pool = self.pool.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(pool) = &*pool {
-            return Ok(Arc::clone(pool));
-        }
-        let threads = thread::available_parallelism().map_or(1, |cores| cores.get().min(COMPILE_THREADS));
-        let made = ThreadPoolBuilder::new()
-            .num_threads(threads)
-            .stack_size(COMPILE_STACK_BYTES)
-            .thread_name(|at| format!("sandbox-compile-{at}"))
-            .build()
-            .map_err(io::Error::other)?;
-        Ok(Arc::clone(pool.insert(Arc::new(made))))
     }
 }
 

@@ -75,6 +75,7 @@ mod schema;
 mod shown;
 mod store;
 mod text;
+mod threads;
 mod world;
 
 pub use background::{Background, BackgroundSettings};

@@ -120,7 +120,7 @@ impl Sandbox {
 
     fn load_named(&self, file: &Path, bytes: &[u8]) -> Result<Arc<Plugin>, LoadErrorKind> {
         let sandbox = Arc::clone(&self.inner);
-        let Prepared { pre, imports } = sandbox.prepare(bytes)?;
+        let Prepared { pre, imports } = sandbox.prepare(bytes, self.haste)?;
         let raw = describe(&sandbox, &pre)?;
         let (manifest, schema) = manifest::check(raw).map_err(LoadErrorKind::Manifest)?;
         let pre = PluginPre::new(pre).map_err(|error| LoadErrorKind::Contract(format!("{error:#}")))?;

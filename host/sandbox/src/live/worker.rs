@@ -25,7 +25,7 @@ use super::{
     swap::LiveTimes,
     watch::{Sighting, Watch},
 };
-use crate::{Plugin, Sandbox};
+use crate::{Plugin, Sandbox, threads::step_back};
 
 pub(super) struct Worker {
     sandbox: Sandbox,
@@ -77,11 +77,26 @@ impl Worker {
         };
         let members = members.into_iter().map(member).collect();
         let (left, tried, unusable, ignored, swaps, over) = Default::default();
-        Self { sandbox, roster, around, mail, sink, times, members, left, tried, unusable, ignored, swaps, over }
+        Self {
+            sandbox: sandbox.aside(),
+            roster,
+            around,
+            mail,
+            sink,
+            times,
+            members,
+            left,
+            tried,
+            unusable,
+            ignored,
+            swaps,
+            over,
+        }
     }
 
     /// Works until the run is over.
     pub(super) fn run(mut self, seen: &[PathBuf], wake: Sender<Signal>, signals: &Receiver<Signal>) {
+        step_back();
         let mut watch = self.begin(seen, wake);
         let mut table: Option<Instant> = None;
         loop {
