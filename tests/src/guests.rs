@@ -41,6 +41,23 @@ fn component_path(name: &str) -> PathBuf {
     target_dir().join("components").join(format!("{name}.wasm"))
 }
 
+/// The components of a plugin in other languages that were built, with the language: `<plugin>-in-<language>.wasm`.
+///
+/// # Errors
+///
+/// The folder of the components can't be read.
+pub fn translations(plugin: &str) -> io::Result<Vec<(String, PathBuf)>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(target_dir().join("components"))? {
+        let path = entry?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let language = name.strip_prefix(plugin).and_then(|rest| rest.strip_prefix("-in-")?.strip_suffix(".wasm"));
+        found.extend(language.map(|language| (language.to_owned(), path.clone())));
+    }
+    found.sort();
+    Ok(found)
+}
+
 /// The names of the plugins that are shipped, sorted.
 ///
 /// # Errors

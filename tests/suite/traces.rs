@@ -63,7 +63,14 @@ fn apply(decisions: &[Decision], rates: &mut [f64]) {
     }
 }
 
-// Early stopping.
+// Early stopping, which is there in every language that has an SDK.
+
+/// The plugin, with the language that it is written in. In Rust it is shipped; the others are guests of the tests.
+fn early_stoppings() -> Vec<(String, Arc<Plugin>)> {
+    let others = guests::translations("early-stopping").expect("the folder of built guests");
+    let others = others.into_iter().map(|(language, file)| (language, plugin(&file)));
+    std::iter::once(("rust".to_owned(), shipped("early-stopping"))).chain(others).collect()
+}
 
 #[derive(Deserialize)]
 struct StopCase {
@@ -105,10 +112,10 @@ impl StopCase {
     }
 
     /// The check at which a run stops, and each at which a run stops that was resumed before a check of `resume_at`.
-    fn play(&self, rule: &str) -> (Option<usize>, Vec<(usize, Option<usize>)>) {
+    fn play(&self, plugin: &Arc<Plugin>, rule: &str) -> (Option<usize>, Vec<(usize, Option<usize>)>) {
         let config = self.config(rule);
-        let start = || Stage::start(&shipped("early-stopping"), &config, &json!({}));
-        let mut stage = start().unwrap_or_else(|error| panic!("{}: {error}", self.id));
+        let stage = Stage::start(plugin, &config, &json!({}));
+        let mut stage = stage.unwrap_or_else(|error| panic!("{}: {error}", self.id));
         let (mut stopped, mut resumed) = (None, Vec::new());
         for index in 0..self.values.len() {
             if self.resume_at.contains(&index) {
@@ -142,12 +149,14 @@ fn reported(decisions: &[Decision], wanted: &str) -> Option<f64> {
 fn check_library(file: &str, rule: &str) {
     let cases: Vec<StopCase> = cases(&format!("early_stopping/{file}.json"));
     assert!(cases.len() > 100, "{file} has only {} cases", cases.len());
-    for case in cases {
-        let (stopped, resumed) = case.play(rule);
-        assert_eq!(stopped, case.stop_index, "{}: the check at which it stops", case.id);
-        assert_eq!(resumed.len(), case.resume_at.len(), "{}: checks before which it resumes", case.id);
-        for (before, stopped) in resumed {
-            assert_eq!(stopped, case.resumed_stop_index, "{} resumed before check {before}", case.id);
+    for (language, plugin) in early_stoppings() {
+        for case in &cases {
+            let (id, (stopped, resumed)) = (format!("{} in {language}", case.id), case.play(&plugin, rule));
+            assert_eq!(stopped, case.stop_index, "{id}: the check at which it stops");
+            assert_eq!(resumed.len(), case.resume_at.len(), "{id}: checks before which it resumes");
+            for (before, stopped) in resumed {
+                assert_eq!(stopped, case.resumed_stop_index, "{id} resumed before check {before}");
+            }
         }
     }
 }
@@ -170,12 +179,18 @@ fn b1_early_stopping_is_that_of_keras_also_when_resumed() {
 /// Our own rule stops where each library does, but for the listed cases; and the same when resumed.
 #[test]
 fn b9_the_sound_rule_differs_from_the_libraries_only_where_it_means_to() {
+    for (language, plugin) in early_stoppings() {
+        check_differences(&language, &plugin);
+    }
+}
+
+fn check_differences(language: &str, plugin: &Arc<Plugin>) {
     let (mut found, mut ends) = (Vec::new(), Vec::new());
     for library in ["hf", "lightning", "keras"] {
         for case in cases::<StopCase>(&format!("early_stopping/{library}.json")) {
-            let (stopped, resumed) = case.play("sound");
+            let (stopped, resumed) = case.play(plugin, "sound");
             for (before, again) in resumed {
-                assert_eq!(again, stopped, "{} resumed before check {before}", case.id);
+                assert_eq!(again, stopped, "{} in {language} resumed before check {before}", case.id);
             }
             if stopped != case.stop_index {
                 found.push((case.id.clone(), case.stop_index, stopped));
@@ -187,7 +202,7 @@ fn b9_the_sound_rule_differs_from_the_libraries_only_where_it_means_to() {
     let mut listed: Vec<_> = rows.map(|(id, theirs, ours)| ((*id).to_owned(), *theirs, *ours)).collect();
     found.sort();
     listed.sort();
-    assert_eq!(found, listed, "(case, the library's stop, ours)");
+    assert_eq!(found, listed, "{language}: (case, the library's stop, ours)");
     assert!(ends.contains(&true) && ends.contains(&false));
 }
 
