@@ -20,7 +20,7 @@ pub struct BadName {
 }
 
 fn check(kind: &'static str, name: &str, extra: &str) -> Result<(), BadName> {
-    let bad = |rule| Err(BadName { kind, name: name.chars().take(80).collect(), rule });
+    let bad = |rule| Err(BadName { kind, name: shown(name), rule });
     if name.is_empty() {
         return bad("is empty");
     }
@@ -171,12 +171,28 @@ impl fmt::Display for Pattern {
     }
 }
 
+/// A name as a message shows it: what a callback wrote may be longer than anybody reads.
+pub(crate) fn shown(name: &str) -> String {
+    const MAX_CHARS: usize = 80;
+    let mut characters = name.chars();
+    let mut shown: String = characters.by_ref().take(MAX_CHARS).collect();
+    if characters.next().is_some() {
+        shown.push('…');
+    }
+    shown
+}
+
 /// Up to three of `names` that a person may have meant by `written`, nearest first.
 ///
 /// Near is a Jaro-Winkler similarity of at least 0.75, or containing the written word; names with
-/// equal distance keep their order.
+/// equal distance keep their order. Nothing is near to more than 256 bytes: comparing takes time with the square of
+/// the length, and a callback may write hundreds of such names at every hook.
 pub fn nearest<'a>(written: &str, names: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
     const NEAR: f64 = 0.75;
+    const MAX_WRITTEN_BYTES: usize = 256;
+    if written.len() > MAX_WRITTEN_BYTES {
+        return Vec::new();
+    }
     let mut scored: Vec<(f64, &str)> = names
         .into_iter()
         .map(|name| {
@@ -238,10 +254,17 @@ mod tests {
     }
 
     #[test]
+    fn a_long_name_is_shown_by_its_beginning() {
+        assert_eq!(shown(&"ü".repeat(80)), "ü".repeat(80));
+        assert_eq!(shown(&"ü".repeat(1_000)), format!("{}…", "ü".repeat(80)));
+    }
+
+    #[test]
     fn near_names_come_nearest_first() {
         let names = ["loss", "eval/loss", "accuracy", "eval/accuracy"];
         assert_eq!(nearest("eval/los", names)[0], "eval/loss");
         assert_eq!(nearest("zzz", names), Vec::<&str>::new());
         assert_eq!(did_you_mean("lss", names), ", did you mean `loss`?");
+        assert_eq!(nearest(&"eval/loss".repeat(100), names), Vec::<&str>::new(), "too long to be a slip");
     }
 }

@@ -13,12 +13,16 @@ use std::sync::Arc;
 
 use crate::{
     Change, Controls, Decision, Hook, Identity, KnobId, Knobs, Outcome, Permit, Record, Verdict,
-    name::{check_report, check_tag},
+    name::{check_report, check_tag, shown},
     outcome::Asked,
 };
 
 /// How many decisions of one answer are looked at; the rest is refused as a whole.
 pub const MAX_DECISIONS: usize = 256;
+
+/// How many refusals of a name that no knob has tell the nearest ones at a hook. Comparing with all knobs takes long
+/// beside a step, and whoever writes hundreds of such names is not helped by it.
+const MAX_HINTS: usize = 8;
 
 /// One callback's decisions at a hook.
 #[derive(Clone, Debug)]
@@ -33,7 +37,7 @@ pub struct Answer<'a> {
 
 /// Turns the answers at a hook, in the order of callbacks, into one outcome.
 pub fn resolve(hook: Hook, answers: Vec<Answer<'_>>, knobs: &Knobs) -> Outcome {
-    let mut resolution = Resolution { hook, knobs, standing: Vec::new(), outcome: Outcome::default() };
+    let mut resolution = Resolution { hook, knobs, standing: Vec::new(), hints: 0, outcome: Outcome::default() };
     for answer in answers {
         resolution.take(answer);
     }
@@ -47,6 +51,8 @@ struct Resolution<'a> {
     knobs: &'a Knobs,
     /// Values written at this hook so far; each knob once.
     standing: Vec<(KnobId, f64)>,
+    /// Refusals that told the nearest names.
+    hints: usize,
     outcome: Outcome,
 }
 
@@ -108,7 +114,7 @@ impl Resolution<'_> {
             },
             Decision::Restore(tag) => match &controls.restore {
                 Some(earlier) if earlier.what != *tag => {
-                    Verdict::Overruled(format!("`{}` restores `{}`", earlier.by, earlier.what))
+                    Verdict::Overruled(format!("`{}` restores `{}`", earlier.by, shown(&earlier.what)))
                 }
                 _ => first(&mut controls.restore, asked(tag)),
             },
@@ -132,7 +138,9 @@ impl Resolution<'_> {
     fn write(&mut self, permit: &Permit, written: &str, write: Write) -> Result<Vec<Change>, String> {
         let ids = self.knobs.addressed(written);
         if ids.is_empty() {
-            return Err(format!("no knob is called `{written}`{}", self.knobs.did_you_mean(written)));
+            self.hints += 1;
+            let hint = if self.hints > MAX_HINTS { String::new() } else { self.knobs.did_you_mean(written) };
+            return Err(format!("no knob is called `{}`{hint}", shown(written)));
         }
         let changes: Vec<(KnobId, Change)> = ids
             .into_iter()

@@ -1,5 +1,6 @@
 //! The rules of [`resolve`], for arbitrary hooks, knobs, permits and answers of several callbacks.
-//! Holds no chosen cases, and does not look at the chain: `chain` does.
+//! Holds no chosen cases, and looks neither at the chain (`chain` does) nor at decisions that nobody means (`hostile`
+//! does).
 //!
 //! What may be asked is computed here a second time, from manifest and grant. 256 cases a property;
 //! `PROPTEST_CASES` asks for more.
@@ -8,6 +9,8 @@
 mod chain;
 #[path = "properties/generate.rs"]
 mod generate;
+#[path = "properties/hostile.rs"]
+mod hostile;
 
 use std::collections::{BTreeMap, BTreeSet};
 

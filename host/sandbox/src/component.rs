@@ -10,7 +10,6 @@ use std::{
 };
 
 use wasmtime::component::{Component, InstancePre};
-use wit_component::ComponentEncoder;
 
 use crate::{
     engine::Inner,
@@ -19,6 +18,7 @@ use crate::{
     text::clean,
     threads::Haste,
     world::{CALLBACK, CONTRACT, Import, ImportKind, Name, PACKAGE},
+    wrap::wrap,
 };
 
 /// Words of the engine or the encoder that go into an error.
@@ -26,7 +26,7 @@ const MAX_WORDS_BYTES: usize = 1 << 10;
 
 /// How WebAssembly begins, and then which of its two formats it is.
 pub(crate) const WASM: &[u8] = b"\0asm";
-const MODULE: &[u8] = &[1, 0, 0, 0];
+pub(crate) const MODULE: &[u8] = &[1, 0, 0, 0];
 const COMPONENT: &[u8] = &[13, 0, 1, 0];
 
 /// A component that is ready to be instantiated.
@@ -154,31 +154,6 @@ fn not_wasm(bytes: &[u8]) -> LoadErrorKind {
     }
 }
 
-/// Makes a component of a core module that carries its component type, as `wit-bindgen` leaves one behind.
-fn wrap(module: &[u8]) -> Result<Vec<u8>, LoadErrorKind> {
-    if !carries_component_type(module) {
-        return Err(LoadErrorKind::NoComponentType);
-    }
-    let encode = || ComponentEncoder::default().module(module)?.validate(true).encode();
-    encode().map_err(|error| LoadErrorKind::Wrap(clean(format!("{error:#}"), MAX_WORDS_BYTES)))
-}
-
-/// Whether one of a module's custom sections is a component type. The encoder would take a module without
-/// one for a component that imports and exports nothing.
-fn carries_component_type(module: &[u8]) -> bool {
-    let mut rest = &module[WASM.len() + MODULE.len()..];
-    while let Some((&id, after)) = rest.split_first() {
-        let Some((size, body)) = leb128(after) else { return false };
-        let Some((section, next)) = body.split_at_checked(size) else { return false };
-        let name = leb128(section).and_then(|(length, name)| name.get(..length));
-        if id == 0 && name.is_some_and(|name| name.starts_with(b"component-type")) {
-            return true;
-        }
-        rest = next;
-    }
-    false
-}
-
 /// An unsigned 32-bit number in WebAssembly's encoding, and what follows it.
 pub(crate) fn leb128(bytes: &[u8]) -> Option<(usize, &[u8])> {
     let mut value = 0_u64;
@@ -262,14 +237,5 @@ mod tests {
         let error = sandbox.load(&file).err().unwrap().to_string();
         assert_eq!(error, format!("{} is larger than the limit of 10 bytes", file.display()));
         assert_eq!(read_capped(&file, 10).unwrap().len(), 11);
-    }
-
-    #[test]
-    fn a_component_type_is_found_only_where_it_is() {
-        let with = [&b"\0asm\x01\0\0\0"[..], &[0, 16], &[14], b"component-type", &[7]].concat();
-        assert!(carries_component_type(&with));
-        assert!(!carries_component_type(&with[..12]));
-        assert!(!carries_component_type(b"\0asm\x01\0\0\0\0\xff\xff\xff\xff\xff\xff"));
-        assert_eq!(leb128(&[0xe5, 0x8e, 0x26, 1]), Some((624_485, &[1][..])));
     }
 }

@@ -5,12 +5,18 @@
 
 use host_callback::{Decision, Event, Hook, Pattern, Request, RunInfo, Subscription};
 
-use crate::{Limits, bindings::types, text::clean};
+use crate::{
+    Limits,
+    bindings::types,
+    text::{clean, few},
+};
 
-/// The most subscriptions of one instance, and the most names that one subscription reads. With `*` in
-/// names, a few are enough; the chain goes through them at each hook.
+/// The most subscriptions of one instance, and the most names that one subscription, and all of them together, read.
+/// With `*` in names, a few are enough; the chain goes through them at each hook, and compares all of them with every
+/// measurement whenever there is a new one.
 const MAX_SUBSCRIPTIONS: usize = 64;
 const MAX_READS: usize = 256;
+const MAX_READS_IN_ALL: usize = 1_024;
 
 /// The longest name or pattern in bytes.
 const MAX_PATTERN_BYTES: usize = 256;
@@ -86,10 +92,14 @@ pub(crate) fn decisions_in(decisions: Vec<types::Decision>, limits: &Limits) -> 
 ///
 /// # Errors
 ///
-/// Everything that is wrong with it. Whether the names exist is not known here.
+/// What is wrong with it, the first of it where it is much. Whether the names exist is not known here.
 pub(crate) fn subscriptions_in(subscriptions: Vec<types::Subscription>) -> Result<Vec<Subscription>, Vec<String>> {
     if subscriptions.len() > MAX_SUBSCRIPTIONS {
         return Err(vec![format!("{} subscriptions, the limit is {MAX_SUBSCRIPTIONS}", subscriptions.len())]);
+    }
+    let reads: usize = subscriptions.iter().map(|subscription| subscription.reads.len()).sum();
+    if reads > MAX_READS_IN_ALL {
+        return Err(vec![format!("the subscriptions read {reads} names in all, the limit is {MAX_READS_IN_ALL}")]);
     }
     let mut wrong = Vec::new();
     let mut converted = Vec::with_capacity(subscriptions.len());
@@ -106,7 +116,7 @@ pub(crate) fn subscriptions_in(subscriptions: Vec<types::Subscription>) -> Resul
         let reads = patterns_in(&what, subscription.reads, &mut wrong);
         converted.push(Subscription { hook, every: subscription.every, reads });
     }
-    if wrong.is_empty() { Ok(converted) } else { Err(wrong) }
+    if wrong.is_empty() { Ok(converted) } else { Err(few(wrong)) }
 }
 
 /// Names with `*`; what is wrong with one is added to `wrong`.
@@ -225,5 +235,9 @@ mod tests {
         );
         assert_eq!(subscriptions_in(vec![subscribe(3, "eval/*")]).unwrap()[0].every, 3);
         assert!(subscriptions_in(vec![subscribe(1, "loss"); 65]).is_err());
+        let many = types::Subscription { reads: vec!["loss".into(); 200], ..subscribe(1, "loss") };
+        let wrong = subscriptions_in(vec![many; 6]).unwrap_err();
+        assert_eq!(wrong, ["the subscriptions read 1200 names in all, the limit is 1024"]);
+        assert_eq!(subscriptions_in(vec![subscribe(0, "a b"); 64]).unwrap_err().len(), 21, "not all of many");
     }
 }

@@ -77,6 +77,7 @@ mod store;
 mod text;
 mod threads;
 mod world;
+mod wrap;
 
 pub use background::{Background, BackgroundSettings};
 pub use cache::{CacheEntry, Cleared, clear_cache};

@@ -9,11 +9,14 @@ use crate::{
     bindings::types,
     convert::{patterns_in, requests_in},
     schema::ConfigSchema,
-    text::clean,
+    text::{clean, few},
 };
 
 /// The most knobs that a manifest names; with `*` a few are enough.
 const MAX_KNOBS: usize = 256;
+
+/// The longest version. It is in every line of the timeline, and semantic versions have no end of their own.
+const MAX_VERSION_BYTES: usize = 64;
 
 /// The manifest in the domain's words and the schema of configurations, or everything that is wrong with it.
 pub(crate) fn check(raw: types::Manifest) -> Result<(Manifest, Option<ConfigSchema>), Vec<String>> {
@@ -22,20 +25,24 @@ pub(crate) fn check(raw: types::Manifest) -> Result<(Manifest, Option<ConfigSche
     if let Err(error) = raw.name.parse::<InstanceName>() {
         wrong.push(clean(error.to_string().replace("instance name", "name"), 200));
     }
-    if let Err(error) = semver::Version::parse(&raw.version) {
-        let version = clean(raw.version.clone(), 80);
-        wrong.push(format!("version `{version}` is not a semantic version: {error}"));
+    let version = || clean(raw.version.clone(), 80);
+    if raw.version.len() > MAX_VERSION_BYTES {
+        wrong.push(format!("version `{}` is longer than {MAX_VERSION_BYTES} bytes", version()));
+    } else if let Err(error) = semver::Version::parse(&raw.version) {
+        wrong.push(format!("version `{}` is not a semantic version: {error}", version()));
     }
-    if raw.knobs.len() > MAX_KNOBS {
+    let knobs = if raw.knobs.len() > MAX_KNOBS {
         wrong.push(format!("{} knobs, the limit is {MAX_KNOBS}", raw.knobs.len()));
-    }
-    let knobs = patterns_in("knobs", raw.knobs, &mut wrong);
+        Vec::new()
+    } else {
+        patterns_in("knobs", raw.knobs, &mut wrong)
+    };
     let schema = ConfigSchema::new(&raw.config_schema).unwrap_or_else(|why| {
         wrong.push(format!("config-schema: {why}"));
         None
     });
     if !wrong.is_empty() {
-        return Err(wrong);
+        return Err(few(wrong));
     }
     let manifest = Manifest {
         name: raw.name,
@@ -91,5 +98,15 @@ mod tests {
         let wrong = check(bad).unwrap_err();
         assert_eq!(wrong.len(), 4, "{wrong:?}");
         assert!(wrong[0].starts_with("name `../x`"), "{wrong:?}");
+    }
+
+    #[test]
+    fn a_manifest_with_many_faults_or_long_words_is_told_in_a_few() {
+        let wrong = |knobs: usize| check(types::Manifest { knobs: vec!["a b".into(); knobs], ..raw() }).unwrap_err();
+        assert_eq!(wrong(MAX_KNOBS).len(), 21);
+        assert_eq!(wrong(100_000), ["100000 knobs, the limit is 256"]);
+        let version = format!("1.0.0-{}", "x".repeat(1 << 20));
+        let wrong = check(types::Manifest { version, ..raw() }).unwrap_err();
+        assert!(wrong[0].ends_with("…` is longer than 64 bytes") && wrong[0].len() < 200, "{wrong:?}");
     }
 }

@@ -1,6 +1,19 @@
 //! Makes a guest's words fit to be shown: not too long, and unable to steer a terminal.
 //!
-//! It does not know what the words are for. Main function: [`clean`].
+//! It does not know what the words are for. Main functions: [`clean`], [`few`].
+
+/// Faults that are listed; what has more has one mistake many times.
+const MAX_FAULTS: usize = 20;
+
+/// The first of a list of faults, and a word about the others.
+pub(crate) fn few(mut faults: Vec<String>) -> Vec<String> {
+    let rest = faults.len().saturating_sub(MAX_FAULTS);
+    if rest > 0 {
+        faults.truncate(MAX_FAULTS);
+        faults.push(format!("and {rest} more"));
+    }
+    faults
+}
 
 /// The text, cut to `max_bytes` (then it ends in `…`), with control characters other than `\n` and `\t` escaped.
 pub(crate) fn clean(mut text: String, max_bytes: usize) -> String {
@@ -38,6 +51,13 @@ mod tests {
         assert_eq!(clean("abc".into(), 3), "abc");
         assert_eq!(clean("äöüäöü".into(), 8), "äö…");
         assert_eq!(clean("x".repeat(100), 16), format!("{}…", "x".repeat(13)));
+    }
+
+    #[test]
+    fn a_long_list_is_cut() {
+        let faults = |count: usize| vec!["a fault".to_owned(); count];
+        assert_eq!(few(faults(20)), faults(20));
+        assert_eq!(few(faults(50))[19..], ["a fault", "and 30 more"]);
     }
 
     #[test]

@@ -6,7 +6,11 @@
 mod link;
 mod members;
 
-use std::{collections::BTreeMap, fmt, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    sync::Arc,
+};
 
 use self::link::Link;
 pub use self::members::{NotTaken, Rehearsal};
@@ -16,6 +20,10 @@ use crate::{
     Value, Verdict,
     resolve::{Answer, resolve},
 };
+
+/// Names that one instance may report. Each stays in the catalog and in checkpoints for the rest of the run, and
+/// patterns are compared with all of them, so that new ones at every step would fill memory and slow every hook.
+const MAX_REPORTED_NAMES: usize = 4_096;
 
 /// A name that a callback reads and nobody offers.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,6 +60,8 @@ pub struct Chain {
     offered: usize,
     /// The last value of every report, by name, for checkpoints.
     reported: BTreeMap<String, Value>,
+    /// How many names each instance has reported.
+    reported_names: BTreeMap<InstanceName, usize>,
     /// What callbacks did that have left.
     retired: Vec<Summary>,
     due: Vec<Key>,
@@ -62,7 +72,7 @@ impl Chain {
     ///
     /// # Errors
     ///
-    /// All names that some callback reads and nobody offers. A name or pattern that begins with the name of a
+    /// The names that some callback reads and nobody offers, up to twenty of each. A name or pattern that begins with the name of a
     /// callback of the chain and `/` may match nothing yet: it may be reported later.
     pub fn new(catalog: Catalog, callbacks: Vec<(Box<dyn Callback>, Permit)>) -> Result<Self, Vec<UnknownMeasurement>> {
         let offered = catalog.len();
@@ -80,6 +90,7 @@ impl Chain {
             own: Vec::new(),
             offered,
             reported: BTreeMap::new(),
+            reported_names: BTreeMap::new(),
             retired: Vec::new(),
             due: Vec::new(),
         })
@@ -105,8 +116,9 @@ impl Chain {
     /// Takes back the values that callbacks had reported before a checkpoint.
     pub fn load_reports(&mut self, reports: &BTreeMap<String, Value>) {
         for (name, value) in reports {
-            if let Value::Scalar(value) = value {
-                self.publish(name, *value);
+            let by = name.split_once('/').and_then(|(by, _)| by.parse().ok());
+            if let (Some(by), Value::Scalar(value)) = (by, value) {
+                self.publish(&by, name, *value);
             }
         }
     }
@@ -120,17 +132,33 @@ impl Chain {
         }
     }
 
-    /// A report whose full name is a measurement of the loop or of the chain is refused: it would be read in its
-    /// place.
-    fn refuse_taken_names(&self, outcome: &mut Outcome) {
+    /// Makes reports readable for others, from the next hook on. One whose full name is a measurement of the loop or of
+    /// the chain is refused, since it would be read in its place; and so is a new name of an instance that has too many.
+    fn publish_reports(&mut self, outcome: &mut Outcome) {
+        let mut refused = BTreeSet::new();
         for record in &mut outcome.records {
-            let Decision::Report { name, .. } = &record.decision else { continue };
-            let name = format!("{}/{name}", record.by.instance);
-            if record.verdict == Verdict::Applied && self.is_taken(&name) {
-                outcome.controls.reports.retain(|(reported, _)| *reported != name);
-                record.verdict = Verdict::Refused(format!("`{name}` is a measurement of the run"));
+            let Decision::Report { name, value } = &record.decision else { continue };
+            if record.verdict != Verdict::Applied {
+                continue;
             }
+            let (by, name) = (&record.by.instance, format!("{}/{name}", record.by.instance));
+            let why = if self.is_taken(&name) {
+                format!("`{name}` is a measurement of the run")
+            } else if self.is_one_too_many(by, &name) {
+                format!("`{by}` has reported {MAX_REPORTED_NAMES} other names, which is the most")
+            } else {
+                self.publish(by, &name, *value);
+                continue;
+            };
+            record.verdict = Verdict::Refused(why);
+            refused.insert(name);
         }
+        outcome.controls.reports.retain(|(name, _)| !refused.contains(name));
+    }
+
+    fn is_one_too_many(&self, by: &InstanceName, name: &str) -> bool {
+        let is_full = self.reported_names.get(by).is_some_and(|count| *count >= MAX_REPORTED_NAMES);
+        is_full && !self.reported.contains_key(name)
     }
 
     fn is_taken(&self, name: &str) -> bool {
@@ -140,13 +168,15 @@ impl Chain {
         self.catalog.is_in_family(name) || self.catalog.key(name).is_some_and(taken)
     }
 
-    /// Makes a report readable for others, from the next hook on.
-    fn publish(&mut self, name: &str, value: f64) {
+    fn publish(&mut self, by: &InstanceName, name: &str, value: f64) {
         let key = self.catalog.offer(MeasurementSpec::new(name, "", "reported by a callback"));
         self.remember(key, value);
         match self.reported.get_mut(name) {
             Some(last) => *last = Value::Scalar(value),
-            None => drop(self.reported.insert(name.to_owned(), Value::Scalar(value))),
+            None => {
+                self.reported.insert(name.to_owned(), Value::Scalar(value));
+                *self.reported_names.entry(by.clone()).or_default() += 1;
+            }
         }
     }
 
@@ -239,10 +269,7 @@ impl Callbacks for Chain {
             })
             .collect();
         let mut outcome = resolve(moment.hook, answers, knobs);
-        self.refuse_taken_names(&mut outcome);
-        for (name, value) in &outcome.controls.reports {
-            self.publish(name, *value);
-        }
+        self.publish_reports(&mut outcome);
         outcome.failures = failures;
         outcome
     }
@@ -268,10 +295,7 @@ impl Callbacks for Chain {
             Answer { by, permit, decisions }
         };
         let mut outcome = resolve(Hook::TrainEnd, answers.into_iter().map(answer).collect(), knobs);
-        self.refuse_taken_names(&mut outcome);
-        for (name, value) in &outcome.controls.reports {
-            self.publish(name, *value);
-        }
+        self.publish_reports(&mut outcome);
         outcome.failures = failures;
         outcome
     }

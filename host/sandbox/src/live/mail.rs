@@ -27,6 +27,13 @@ pub(super) enum Signal {
     Stop,
 }
 
+impl Signal {
+    /// Whether it says what became of this swap.
+    pub(super) fn is_of(&self, swap: u64) -> bool {
+        matches!(self, Self::Proven(_, of) | Self::RolledBack(_, of) if *of == swap)
+    }
+}
+
 /// What is to be done between two steps; the answer goes to `reply`.
 pub(super) enum Order {
     /// Says at which step the run is, and what a new version of an instance can be tried out with.

@@ -14,6 +14,7 @@
 mod candidate;
 mod look;
 mod mail;
+mod member;
 mod news;
 mod roster;
 mod settling;

@@ -106,12 +106,13 @@ impl Live {
         let mail = Arc::new(Mail::default());
         let (wake, signals) = mpsc::channel();
         let around = Surroundings { run, catalog, log };
-        let worker = Worker::new(sandbox, members, roster, around, Arc::clone(&mail), Arc::clone(&sink), times);
+        let worker =
+            Worker::new(sandbox, members, roster, around, Arc::clone(&mail), signals, Arc::clone(&sink), times);
         let own = wake.clone();
         thread::Builder::new()
             .name("plugins-watch".into())
             .stack_size(WORKER_STACK_BYTES)
-            .spawn(move || worker.run(&seen, own, &signals))?;
+            .spawn(move || worker.run(&seen, own))?;
         Ok(Self { chain, mail, worker: wake, sink, probation: Vec::new() })
     }
 

@@ -19,6 +19,7 @@ use host_callback::{Grant, InstanceName, Permit};
 use super::{
     candidate::{self, Refusal, Surroundings},
     mail::{Mail, Order, Signal},
+    member::{Member, changed, permit_after, why_leaving},
     news::{LiveNews, LiveSink},
     roster::{Loaded, Roster, Wanted},
     settling::{Change, Print},
@@ -32,6 +33,7 @@ pub(super) struct Worker {
     roster: Option<Box<dyn Roster>>,
     around: Surroundings,
     mail: Arc<Mail>,
+    signals: Receiver<Signal>,
     sink: Arc<dyn LiveSink>,
     times: LiveTimes,
     members: BTreeMap<InstanceName, Member>,
@@ -45,30 +47,23 @@ pub(super) struct Worker {
     ignored: Vec<String>,
     /// Swaps so far.
     swaps: u64,
+    /// Something has changed in a folder since the last look.
+    woken: bool,
     over: bool,
-}
-
-/// An instance of the run.
-struct Member {
-    wanted: Wanted,
-    plugin: Arc<Plugin>,
-    permit: Permit,
-    /// The number of the swap that it came with; 0 for none.
-    swap: u64,
-    /// What comes back if it fails.
-    before: Option<Box<Member>>,
 }
 
 /// The run is over.
 struct Over;
 
 impl Worker {
+    #[expect(clippy::too_many_arguments, reason = "parts of a `LiveSetup`, and its ends of what leads to the loop")]
     pub(super) fn new(
         sandbox: Sandbox,
         members: Vec<Loaded>,
         roster: Option<Box<dyn Roster>>,
         around: Surroundings,
         mail: Arc<Mail>,
+        signals: Receiver<Signal>,
         sink: Arc<dyn LiveSink>,
         times: LiveTimes,
     ) -> Self {
@@ -76,12 +71,14 @@ impl Worker {
             (wanted.name.clone(), Member { wanted, plugin, permit, swap: 0, before: None })
         };
         let members = members.into_iter().map(member).collect();
-        let (left, tried, unusable, ignored, swaps, over) = Default::default();
+        let (left, tried, unusable, ignored) = Default::default();
+        let (swaps, woken, over) = Default::default();
         Self {
             sandbox: sandbox.aside(),
             roster,
             around,
             mail,
+            signals,
             sink,
             times,
             members,
@@ -90,12 +87,13 @@ impl Worker {
             unusable,
             ignored,
             swaps,
+            woken,
             over,
         }
     }
 
     /// Works until the run is over.
-    pub(super) fn run(mut self, seen: &[PathBuf], wake: Sender<Signal>, signals: &Receiver<Signal>) {
+    pub(super) fn run(mut self, seen: &[PathBuf], wake: Sender<Signal>) {
         step_back();
         let mut watch = self.begin(seen, wake);
         let mut table: Option<Instant> = None;
@@ -112,16 +110,17 @@ impl Worker {
             }
             let pause = self.times.table.saturating_sub(table.map_or(Duration::ZERO, |told| told.elapsed()));
             let pause = watch.as_ref().map_or(pause, |watch| pause.min(watch.pause()));
-            match signals.recv_timeout(pause) {
-                Ok(Signal::Look) => {
-                    // While a file is being written there are many signs; one look is for all of them.
-                    thread::park_timeout(watch.as_ref().map_or(Duration::ZERO, Watch::patience));
-                }
+            match self.signals.recv_timeout(if self.woken { Duration::ZERO } else { pause }) {
                 Ok(signal) => self.take(signal),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return,
             }
-            signals.try_iter().for_each(|signal| self.take(signal));
+            self.catch_up();
+            if std::mem::take(&mut self.woken) {
+                // While a file is being written there are many signs; one look is for all of them.
+                thread::park_timeout(watch.as_ref().map_or(Duration::ZERO, Watch::patience));
+                self.catch_up();
+            }
             if self.over {
                 return;
             }
@@ -155,6 +154,13 @@ impl Worker {
         Some(watch)
     }
 
+    /// Takes the signals that have come.
+    fn catch_up(&mut self) {
+        while let Ok(signal) = self.signals.try_recv() {
+            self.take(signal);
+        }
+    }
+
     fn take(&mut self, signal: Signal) {
         match signal {
             Signal::Proven(name, swap) => {
@@ -164,11 +170,16 @@ impl Worker {
             }
             Signal::RolledBack(name, swap) => {
                 let member = self.members.get_mut(&name).filter(|member| member.swap == swap);
-                if let Some(before) = member.and_then(|member| member.before.take()) {
-                    self.members.insert(name, *before);
+                if let Some(before) = member.and_then(|member| member.before.take())
+                    && let Some(failed) = self.members.insert(name.clone(), *before)
+                {
+                    // While it was there it was what there should be, and so was forgotten as something that was tried.
+                    // Where something else was tried since, that is not tried again either.
+                    let key = || (failed.wanted, failed.plugin.sha256().to_owned());
+                    self.tried.entry(name).or_insert_with(key);
                 }
             }
-            Signal::Look => {}
+            Signal::Look => self.woken = true,
             Signal::Unneeded(callback) => drop(callback),
             Signal::Stop => self.over = true,
         }
@@ -342,8 +353,12 @@ impl Worker {
         if let Err(why) = self.mail.ask(order).ok_or(Over)? {
             return Ok(Err(Refusal::NotTaken(why)));
         }
+        // The one that it was tried out against may have been taken back before; what is of this swap comes after.
+        let (later, earlier): (Vec<_>, Vec<_>) = self.signals.try_iter().partition(|signal| signal.is_of(swap));
+        earlier.into_iter().for_each(|signal| self.take(signal));
         let before = self.members.remove(&name).map(|before| Box::new(Member { before: None, ..before }));
         self.members.insert(name, Member { wanted, plugin, permit, swap, before });
+        later.into_iter().for_each(|signal| self.take(signal));
         Ok(Ok(()))
     }
 
@@ -379,34 +394,4 @@ impl Worker {
         self.tried.remove(name);
         Ok(())
     }
-}
-
-/// Why an instance should not be there any more.
-fn why_leaving(member: &Member, watch: &Watch) -> String {
-    match watch.settled(&member.wanted.file) {
-        Some(_) => "its entry was removed or disabled".to_owned(),
-        None => format!("its file {} was removed", member.wanted.file.display()),
-    }
-}
-
-/// What an instance may do after a change. Another file never gives it more: only an entry does.
-fn permit_after(member: &Member, wanted: &Wanted, plugin: &Plugin) -> Permit {
-    let manifest = plugin.manifest();
-    match &wanted.grant {
-        Grant::Only { .. } => Permit::new(manifest, &wanted.grant),
-        grant if *grant == member.wanted.grant => member.permit.narrowed_to(manifest),
-        grant => Permit::new(member.plugin.manifest(), grant).narrowed_to(manifest),
-    }
-}
-
-/// The keys of an entry that differ, as configurations write them; where a file lies is none of them.
-fn changed(before: &Wanted, after: &Wanted) -> Vec<&'static str> {
-    let rows = [
-        ("config", before.config != after.config),
-        ("grant", before.grant != after.grant),
-        ("limits", before.limits != after.limits),
-        ("order", before.order != after.order),
-        ("on-failure", before.on_failure != after.on_failure),
-    ];
-    rows.into_iter().filter(|(_, differs)| *differs).map(|(key, _)| key).collect()
 }

@@ -5,7 +5,10 @@
 
 use std::{fs, time::Duration};
 
-use host_callback::{Callbacks as _, Consequence, Grant, KnobGrant, Permit, Request, Standing};
+use host_callback::{
+    Callbacks as _, Consequence, Grant, Hook, KnobGrant, Knobs, Moment, NoMeasurements, Permit, Progress, Request,
+    Standing,
+};
 use host_sandbox::{LiveNews, OnFailure};
 use serde_json::json;
 
@@ -137,6 +140,54 @@ fn a_new_one_that_fails_in_its_first_calls_goes_and_the_old_one_is_back() {
     });
     let LiveNews::Swapped { settings, .. } = stage.swapped() else { panic!() };
     assert_eq!(settings, ["order"], "beside what is there again");
+}
+
+#[test]
+fn a_new_one_that_was_taken_back_late_is_not_tried_again() {
+    let mut stage = Stage::new("evil", json!({"mode": "healthy", "hook": "evaluate-end"}));
+    stage.configure(|one| one.config = json!({"mode": "trap", "hook": "evaluate-end"}));
+    stage.swapped();
+    // Something else happens while it waits for its first event.
+    put(&stage.file("two.wasm"), &marked("evil", "0"));
+    stage.until("join", |news| matches!(news, LiveNews::Joined { .. }));
+    let moment =
+        Moment { hook: Hook::EvaluateEnd, occurrence: 1, progress: Progress::default(), detail: String::new() };
+    stage.live.handle(&moment, &mut NoMeasurements, &Knobs::new());
+    stage.until("a roll-back", |news| matches!(news, LiveNews::RolledBack { .. }));
+    fs::remove_file(stage.file("two.wasm")).unwrap();
+    stage.until("leave", |news| matches!(news, LiveNews::Retired { .. }));
+    put(&stage.file("three.wasm"), &marked("evil", "0"));
+    stage.until("join", |news| matches!(news, LiveNews::Joined { .. }));
+    stage.is_quiet();
+}
+
+#[test]
+fn a_new_one_that_is_taken_back_while_a_newer_one_is_tried_out_is_not_taken_for_the_running_one() {
+    let mut stage = Stage::new("evil", json!({"mode": "trap", "hook": "evaluate-end"}));
+    let fire = |stage: &mut Stage, hook| {
+        let moment = Moment { hook, occurrence: 1, progress: Progress::default(), detail: String::new() };
+        stage.live.handle(&moment, &mut NoMeasurements, &Knobs::new())
+    };
+    let is_back = |news: &LiveNews| matches!(news, LiveNews::RolledBack { .. });
+    put(&stage.file("one.wasm"), &marked("evil", "1"));
+    stage.swapped();
+    put(&stage.file("one.wasm"), &marked("evil", "2"));
+    // Being asked for its state is all that costs it fuel.
+    let fuel = |stage: &Stage| stage.live.table()[0].fuel;
+    let before = fuel(&stage);
+    while fuel(&stage) == before {
+        fire(&mut stage, Hook::StepBegin);
+        std::thread::yield_now();
+    }
+    fire(&mut stage, Hook::EvaluateEnd);
+    stage.until("a roll-back", is_back);
+    stage.swapped();
+    fire(&mut stage, Hook::EvaluateEnd);
+    stage.until("a roll-back", is_back);
+    // The first one runs, and not the second one: it is tried.
+    put(&stage.file("one.wasm"), &marked("evil", "1"));
+    let why = stage.refused();
+    assert!(why.contains("it fails at the last event"), "{why}");
 }
 
 #[test]
