@@ -1,6 +1,7 @@
 //! Plugins and entries that change while the program trains: what takes over, what is refused, what comes back.
 //! Every rule by itself is tested in `host-sandbox`; here a whole run goes on meanwhile.
 
+mod kill;
 mod running;
 
 use std::{

@@ -87,6 +87,13 @@ impl Running {
         self.project.write("train.toml", &text.replace(from, to));
     }
 
+    /// Ends the run as a power failure does, at whatever moment this is.
+    pub(crate) fn kill(mut self) -> Project {
+        self.child.0.kill().expect("it runs");
+        self.child.0.wait().expect("it ends");
+        self.project
+    }
+
     /// Ends the run as Ctrl-C does, and gives its folder. The project goes with it.
     pub(crate) fn end(mut self) -> (Project, Run) {
         let killed = std::process::Command::new("kill")
