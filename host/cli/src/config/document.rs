@@ -123,6 +123,7 @@ fn plugins(plan: &Plan) -> Table {
     plugins.insert("watch".into(), plan.plugins.watch.into());
     let settle = u64::try_from(plan.plugins.settle.as_millis()).unwrap_or(u64::MAX);
     plugins.insert("settle-ms".into(), whole(settle));
+    plugins.insert("file-mib".into(), whole(plan.plugins.file_bytes >> 20));
     plugins.insert("limits".into(), Value::Table(limits(&plan.plugins.limits)));
     plugins
 }
@@ -180,7 +181,12 @@ pub(super) fn limits(limits: &Limits) -> Table {
         ("answer-mib", mib(limits.answer_bytes)),
         ("decisions", whole(limits.decisions as u64)),
         ("log-lines", whole(limits.log_lines.into())),
+        ("log-kib", whole((limits.log_bytes >> 10) as u64)),
         ("table-elements", whole(limits.table_elements as u64)),
+        ("instances", whole(limits.instances as u64)),
+        ("memories", whole(limits.memories as u64)),
+        ("tables", whole(limits.tables as u64)),
+        ("handles", whole(limits.handles as u64)),
     ])
 }
 

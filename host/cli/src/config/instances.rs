@@ -5,7 +5,7 @@
 use std::{path::Path as FilePath, time::Duration};
 
 use host_callback::{Grant, InstanceName, KnobGrant, Pattern};
-use host_sandbox::{Limits, LiveTimes};
+use host_sandbox::{Limits, LiveTimes, SandboxConfig};
 use serde_json::Value;
 
 use super::{
@@ -25,6 +25,7 @@ pub(super) fn resolve_plugins(raw: RawPlugins, base: &FilePath) -> PluginsPlan {
         cache: cache.unwrap_or_else(|| user_cache(|name| std::env::var_os(name))),
         watch: raw.watch.unwrap_or(true),
         settle: raw.settle_ms.map_or(LiveTimes::default().quiet, Duration::from_millis),
+        file_bytes: raw.file_mib.map_or(SandboxConfig::default().file_bytes, |mib| mib << 20),
         limits: narrowed(Limits::default(), &raw.limits.unwrap_or_default()),
     }
 }
@@ -118,7 +119,12 @@ fn narrowed(limits: Limits, raw: &RawLimits) -> Limits {
         answer_bytes: mib(raw.answer_mib, limits.answer_bytes),
         decisions: raw.decisions.unwrap_or(limits.decisions),
         log_lines: raw.log_lines.unwrap_or(limits.log_lines),
+        log_bytes: raw.log_kib.map_or(limits.log_bytes, |kib| kib << 10),
         table_elements: raw.table_elements.unwrap_or(limits.table_elements),
+        instances: raw.instances.unwrap_or(limits.instances),
+        memories: raw.memories.unwrap_or(limits.memories),
+        tables: raw.tables.unwrap_or(limits.tables),
+        handles: raw.handles.unwrap_or(limits.handles),
         ..limits
     }
 }

@@ -62,6 +62,8 @@ pub(crate) struct PluginsPlan {
     pub(crate) watch: bool,
     /// How long a changed file must stay as it is before it is taken up.
     pub(crate) settle: Duration,
+    /// The largest plugin file in bytes.
+    pub(crate) file_bytes: u64,
     /// What an instance without an entry may use.
     pub(crate) limits: Limits,
 }

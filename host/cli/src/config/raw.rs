@@ -178,6 +178,9 @@ pub(super) struct RawPlugins {
     /// Milliseconds that a changed file must stay as it is before it is taken up. Default 300.
     #[schemars(range(min = 10, max = 600_000))]
     pub(super) settle_ms: Option<u64>,
+    /// The largest plugin file in MiB; time and memory of compiling go by it. Default 64.
+    #[schemars(range(min = 1, max = 1024))]
+    pub(super) file_mib: Option<u64>,
     /// What each instance may use, unless its own entry says otherwise.
     pub(super) limits: Option<RawLimits>,
 }
@@ -207,9 +210,24 @@ pub(super) struct RawLimits {
     /// Log lines of one call; more are dropped. Default 100.
     #[schemars(range(min = 0, max = 1_000_000))]
     pub(super) log_lines: Option<u32>,
+    /// KiB of log that an instance may write ahead; each call gives 1 KiB back. Default 256.
+    #[schemars(range(min = 0, max = 1_048_576))]
+    pub(super) log_kib: Option<usize>,
     /// Elements of all tables of functions together. Default 100000.
     #[schemars(range(min = 0, max = 10_000_000))]
     pub(super) table_elements: Option<usize>,
+    /// Core instances in one component. Default 128.
+    #[schemars(range(min = 1, max = 10_000))]
+    pub(super) instances: Option<usize>,
+    /// Linear memories in one component. Default 16.
+    #[schemars(range(min = 1, max = 1_000))]
+    pub(super) memories: Option<usize>,
+    /// Tables in one component. Default 32.
+    #[schemars(range(min = 0, max = 1_000))]
+    pub(super) tables: Option<usize>,
+    /// Handles to streams and the like that live at one time. Default 1000.
+    #[schemars(range(min = 0, max = 100_000))]
+    pub(super) handles: Option<usize>,
 }
 
 /// One configured callback: a `[[plugin]]`.

@@ -45,7 +45,7 @@ pub(super) struct Findings<'a> {
 ///
 /// When the engine or the cache's folder cannot be used.
 pub(crate) fn sandbox(plan: &Plan) -> Result<Sandbox, Problems> {
-    let config = SandboxConfig { cache: Some(plan.plugins.cache.clone()), ..SandboxConfig::default() };
+    let config = SandboxConfig { cache: Some(plan.plugins.cache.clone()), file_bytes: plan.plugins.file_bytes };
     Sandbox::new(config).map_err(|error| {
         let help = "`plugins.cache` names the folder";
         Problems::from((Exit::Plugin, plan.problem_at(&["plugins", "cache"], error.to_string(), help)))

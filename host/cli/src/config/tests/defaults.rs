@@ -80,6 +80,7 @@ fn a_small_file_gets_the_documented_defaults() {
     assert_eq!((plan.base, plan.runs), (PathBuf::from("."), PathBuf::from("runs")));
     assert_eq!((plan.plugins.folder, plan.plugins.limits), (PathBuf::from("plugins"), Limits::default()));
     assert_eq!((plan.plugins.watch, plan.plugins.settle), (true, Duration::from_millis(300)));
+    assert_eq!(plan.plugins.file_bytes, 64 << 20);
     assert!(plan.instances.is_empty());
     assert_eq!((plan.task.kind.as_str(), plan.task.settings), ("classification", json!({ "train": "a.csv" })));
 }
@@ -155,9 +156,10 @@ fn grants_keep_the_order_of_the_file() {
 #[test]
 fn limits_that_the_schema_lets_through_are_valid_for_the_sandbox() {
     let low = "fuel = 1\ndeadline-ms = 1\nmemory-mib = 1\nstate-mib = 1\nanswer-mib = 1\ndecisions = 1\nlog-lines = 0\n\
-        table-elements = 0\n";
+        log-kib = 0\ntable-elements = 0\ninstances = 1\nmemories = 1\ntables = 0\nhandles = 0\n";
     let high = "fuel = 9223372036854775807\ndeadline-ms = 86400000\nmemory-mib = 4096\nstate-mib = 1024\n\
-        answer-mib = 1024\ndecisions = 1048576\nlog-lines = 1000000\ntable-elements = 10000000\n";
+        answer-mib = 1024\ndecisions = 1048576\nlog-lines = 1000000\nlog-kib = 1048576\n\
+        table-elements = 10000000\ninstances = 10000\nmemories = 1000\ntables = 1000\nhandles = 100000\n";
     for limits in [low, high] {
         let plan = plan(&format!("{SMALL}[plugins.limits]\n{limits}"), &[]);
         assert_eq!(plan.plugins.limits.validate(), Ok(()), "{limits}");
