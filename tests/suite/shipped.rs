@@ -1,7 +1,7 @@
 //! The plugins that come with the program: the files beside their sources are what the sources make, and their pages
 //! say what they do. Checks no numbers: `traces` does, and `catalogue` in real runs.
 
-mod plays;
+pub(crate) mod plays;
 
 use std::{collections::BTreeSet, fs, sync::Arc};
 

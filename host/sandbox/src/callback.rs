@@ -99,7 +99,7 @@ impl SandboxedCallback {
             plugin,
             settings,
         };
-        let (instance, subscriptions) = callback.make()?;
+        let (instance, subscriptions) = callback.make(false)?;
         callback.subscriptions = subscriptions_in(subscriptions).map_err(StartErrorKind::Subscriptions)?;
         callback.instance = Some(instance);
         Ok(callback)
@@ -123,10 +123,11 @@ impl SandboxedCallback {
         self.logger.dropped()
     }
 
-    /// A new instance, started; what it listens to comes along, unchecked.
-    fn make(&mut self) -> Result<(Instance, Vec<crate::bindings::types::Subscription>), Fault> {
+    /// A new instance, started; what it listens to comes along, unchecked. It can be muted.
+    fn make(&mut self, is_muted: bool) -> Result<(Instance, Vec<crate::bindings::types::Subscription>), Fault> {
         let Self { plugin, settings, logger, usage, config, .. } = self;
-        let log = InstanceLog::new(Some(logger.clone()), &settings.limits);
+        let mut log = InstanceLog::new(Some(logger.clone()), &settings.limits);
+        log.is_muted = is_muted;
         let random = Random::new(settings.run.seed, &settings.name);
         let store = plugin.sandbox.store(&settings.limits, log, settings.catalog.clone(), random);
         let mut instance = Instance::new(&plugin.pre, store, usage)?;
@@ -141,7 +142,7 @@ impl SandboxedCallback {
             return Ok(());
         }
         let restart = |doing| move |fault: Fault| fault.within(FailureKind::Restart, doing);
-        let (mut instance, _) = self.make().map_err(restart("`start`"))?;
+        let (mut instance, _) = self.make(true).map_err(restart("`start`"))?;
         let Self { state, journal, buffer, usage, .. } = self;
         if let Some(state) = state {
             let loaded = instance.load(state.version, &state.bytes, usage);
@@ -152,6 +153,8 @@ impl SandboxedCallback {
             journal.clear();
             return Err(restart("an event that the last instance had answered")(fault));
         }
+        // Until here it has only said what the one before it has said already.
+        instance.unmute();
         self.instance = Some(instance);
         Ok(())
     }

@@ -93,10 +93,12 @@ impl Instance {
 
     /// Shows an event that was answered before, by another instance. Nothing of what it says is heard.
     pub(crate) fn repeat(&mut self, event: &Event, buffer: &mut EventBuffer, spent: &mut Usage) -> Result<(), Fault> {
-        self.store.data_mut().log.is_muted = true;
-        let answer = self.handle(event, buffer, spent);
+        self.handle(event, buffer, spent).map(drop)
+    }
+
+    /// From now on what it logs is heard.
+    pub(crate) fn unmute(&mut self) {
         self.store.data_mut().log.is_muted = false;
-        answer.map(drop)
     }
 
     /// The guest's state. It has a limit of its own, which may be wider than that of answers.

@@ -4,11 +4,11 @@
 
 use host_callback::Event;
 
-/// When one of these is reached the state is asked for, and the journal begins anew. So a restart repeats about a
-/// millisecond of events, or one that takes longer; and sixty-four are enough for the price of asking to vanish beside
-/// that of events.
+/// When one of these is reached the state is asked for, and the journal begins anew. So a restart repeats some
+/// milliseconds of events at most, or one that takes longer; and sixty-four, which those of an interpreter fit into, are
+/// enough for the price of asking to vanish beside that of events.
 const MAX_EVENTS: usize = 64;
-const MAX_FUEL: u64 = 1_000_000;
+const MAX_FUEL: u64 = 10_000_000;
 const MAX_BYTES: usize = 1 << 20;
 
 /// Events in their order.

@@ -59,7 +59,9 @@ impl Compilers {
         if let Some(pool) = &*pool {
             return Ok(Arc::clone(pool));
         }
-        let threads = thread::available_parallelism().map_or(1, |cores| cores.get().min(MOST));
+        let cores = thread::available_parallelism().map_or(1, |cores| cores.get());
+        // Half of the cores for what nobody waits for: also a thread that steps back shares caches with its neighbour.
+        let threads = if haste == Haste::Aside { cores.div_ceil(2) } else { cores }.min(MOST);
         let made = ThreadPoolBuilder::new()
             .num_threads(threads)
             .stack_size(STACK_BYTES)

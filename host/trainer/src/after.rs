@@ -147,7 +147,13 @@ impl<B: AutodiffBackend, T: Task<B>> Session<'_, B, T> {
 
     /// Results of the weights that stand on the validation data.
     pub(crate) fn measure(&self) -> Vec<(String, Value)> {
-        self.run.task.evaluate(&self.run.model().valid(), &self.run.device)
+        let values = self.run.task.evaluate(&self.run.model().valid(), &self.run.device);
+        let evaluated = &self.run.description.evaluated;
+        for (name, _) in &values {
+            let is_known = evaluated.iter().any(|spec| spec.name == *name);
+            assert!(is_known, "the task's `evaluate` gives `{name}`, which is not in `evaluated` of its description");
+        }
+        values
     }
 
     /// Saves unless a callback drops it. `state` is what the checkpoint holds; without one, the state of now.

@@ -79,6 +79,13 @@ impl<B: AutodiffBackend> Current<B> {
 
     /// Takes what the forward pass of a micro-batch gave; `share` is its part of the step's targets.
     pub(crate) fn add(&mut self, step: Step<B>, share: f64) -> Tensor<B, 1> {
+        let fits = |what, given: usize, described: usize| {
+            assert!(given == described, "the task's `step` gives {given} `{what}`, its description has {described}");
+        };
+        fits("measured", step.measured.len(), self.measured.len());
+        if !step.vectors.is_empty() {
+            fits("vectors", step.vectors.len(), self.vectors.len());
+        }
         self.losses.push((step.loss.clone().inner(), share));
         for (lazy, part) in self.measured.iter_mut().zip(step.measured) {
             lazy.push(part, share);
@@ -152,5 +159,22 @@ impl<B: AutodiffBackend> Current<B> {
     pub(crate) fn known_gradient_norm(&self, parameters: &Parameters) -> Option<f64> {
         let all: Vec<usize> = (0..parameters.len()).collect();
         self.gradients.norm(&all)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use burn::backend::{Autodiff, Flex, flex::FlexDevice};
+    use host_callback::MeasurementSpec;
+
+    use super::*;
+
+    #[test]
+    #[should_panic(expected = "the task's `step` gives 0 `measured`, its description has 1")]
+    fn a_task_that_gives_less_than_it_describes_is_told() {
+        let mut description = Description::new("made up", "a number");
+        description.measured.push(MeasurementSpec::new("error", "1", "an error"));
+        let mut current = Current::<Autodiff<Flex>>::new(&description);
+        current.add(Step::of_loss(Tensor::from_floats([1.0], &FlexDevice)), 1.0);
     }
 }

@@ -113,7 +113,7 @@ impl Sources {
         }
         let names = parameters.iter().map(|parameter| parameter.name.clone());
         let members: Arc<[String]> = groups.iter().map(|group| group.name.clone()).chain(names).collect();
-        for family in &FAMILIES {
+        for family in FAMILIES {
             let statistic = Statistic::named(family.name, parameters, groups).expect("it is the name of a family");
             offer(spec(family.name, "1", family.meaning), Source::Statistic(statistic));
             catalog.offer_family(spec(family.name, "1", family.meaning), &members);

@@ -47,12 +47,12 @@ pub(crate) struct Family {
 }
 
 /// Every family: of all parameters under its own name, and of some under `<name>/<pattern>`.
-pub(crate) const FAMILIES: [Family; 9] = {
+pub(crate) const FAMILIES: &[Family] = {
     use {Figure as F, Subject as S};
     const fn family(name: &'static str, subject: S, figure: F, meaning: &'static str) -> Family {
         Family { name, meaning, subject, figure }
     }
-    [
+    &[
         family("gradient-norm", S::Gradients, F::Norm, "L2 norm of the gradients before clipping"),
         family("gradient-max", S::Gradients, F::Max, "largest absolute value of a gradient's element before clipping"),
         family("gradient-nonfinite", S::Gradients, F::Nonfinite, "elements of the gradients that are NaN or infinite"),

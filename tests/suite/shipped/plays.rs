@@ -10,17 +10,17 @@ use serde_json::{Value, json};
 use crate::traces::stage::{Moment, Stage};
 
 /// A run that makes a plugin decide as much as it can.
-pub(super) struct Play {
+pub(crate) struct Play {
     plugin: &'static str,
-    config: Value,
+    pub(crate) config: Value,
     /// Hook, finished steps, and the numbers of the measurements in `reads`; fewer where some are not known. A failure
     /// is always that memory has run out.
-    moments: &'static [(Hook, u64, &'static [f64])],
-    reads: &'static [&'static str],
+    pub(crate) moments: &'static [(Hook, u64, &'static [f64])],
+    pub(crate) reads: &'static [&'static str],
 }
 
 /// The plays of a plugin: several where one configuration does not do all that it can.
-pub(super) fn plays_of(name: &str) -> Vec<Play> {
+pub(crate) fn plays_of(name: &str) -> Vec<Play> {
     let plays: Vec<Play> = plays().into_iter().filter(|play| play.plugin == name).collect();
     assert!(!plays.is_empty(), "{name} is new: give it a run in `plays`");
     plays
@@ -28,29 +28,43 @@ pub(super) fn plays_of(name: &str) -> Vec<Play> {
 
 impl Play {
     pub(super) fn start(&self, plugin: &Arc<Plugin>) -> Stage {
-        let groups = json!([
-            {"name": "body", "learning-rate": 0.01, "weight-decay": 0.01, "parameters": ["layers.weight"]},
-            {"name": "head", "learning-rate": 0.1, "weight-decay": 0.0, "parameters": ["head.weight"]},
-        ]);
-        let stage = Stage::start(plugin, &self.config, &json!({ "groups": groups }));
-        stage.unwrap_or_else(|error| panic!("{error:?}"))
+        start(plugin, &self.config)
     }
 
-    /// The answer to each moment and the state after it, as text: NaN equals itself there.
-    pub(super) fn answers(&self, plugin: &Arc<Plugin>) -> Vec<(Vec<Decision>, String)> {
-        let mut stage = self.start(plugin);
-        let answer = |&(hook, step, values): &(Hook, u64, &[f64])| {
-            let detail = if hook == Hook::Failure { "out-of-memory: made up" } else { "" };
-            let named = self.reads.iter().zip(values);
-            let moment =
-                named.fold(Moment::at(hook, step).detail(detail), |moment, (name, value)| moment.scalar(name, *value));
-            let decisions = stage.send(moment);
-            let state = stage.callback.save().expect("the state");
-            let state = state.map(|(version, bytes)| format!("{version}: {}", String::from_utf8_lossy(&bytes)));
-            (decisions, state.unwrap_or_default())
-        };
-        self.moments.iter().map(answer).collect()
+    /// The answer to each moment and the state after it.
+    pub(crate) fn answers(&self, plugin: &Arc<Plugin>) -> Vec<(Vec<Decision>, String)> {
+        answers(plugin, &self.config, self.reads, self.moments.iter().copied())
     }
+}
+
+fn start(plugin: &Arc<Plugin>, config: &Value) -> Stage {
+    let groups = json!([
+        {"name": "body", "learning-rate": 0.01, "weight-decay": 0.01, "parameters": ["layers.weight"]},
+        {"name": "head", "learning-rate": 0.1, "weight-decay": 0.0, "parameters": ["head.weight"]},
+    ]);
+    let stage = Stage::start(plugin, config, &json!({ "groups": groups }));
+    stage.unwrap_or_else(|error| panic!("{error:?}"))
+}
+
+/// The answer to each moment and the state after it, as text: NaN equals itself there.
+pub(crate) fn answers<'a>(
+    plugin: &Arc<Plugin>,
+    config: &Value,
+    reads: &[&str],
+    moments: impl Iterator<Item = (Hook, u64, &'a [f64])>,
+) -> Vec<(Vec<Decision>, String)> {
+    let mut stage = start(plugin, config);
+    let answer = |(hook, step, values): (Hook, u64, &[f64])| {
+        let detail = if hook == Hook::Failure { "out-of-memory: made up" } else { "" };
+        let named = reads.iter().zip(values);
+        let moment =
+            named.fold(Moment::at(hook, step).detail(detail), |moment, (name, value)| moment.scalar(name, *value));
+        let decisions = stage.send(moment);
+        let state = stage.callback.save().expect("the state");
+        let state = state.map(|(version, bytes)| format!("{version}: {}", String::from_utf8_lossy(&bytes)));
+        (decisions, state.unwrap_or_default())
+    };
+    moments.map(answer).collect()
 }
 
 const NAN: f64 = f64::NAN;

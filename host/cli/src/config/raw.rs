@@ -38,8 +38,8 @@ pub(super) struct RawRun {
     /// The run's name; its folder is `<folder>/<name>-<n>`. Default: the file's name without its ending.
     pub(super) name: Option<String>,
     /// Seed of everything that is random. Default 0.
-    // TOML has no larger whole numbers.
-    #[schemars(range(min = 0, max = i64::MAX))]
+    // Larger whole numbers are not exact in every language that callbacks are written in.
+    #[schemars(range(min = 0, max = 9_007_199_254_740_991_i64))]
     pub(super) seed: Option<u64>,
     /// Where to compute. Default "auto": a CUDA GPU where one can be used, else the CPU.
     #[schemars(with = "Option<DeviceChoice>")]

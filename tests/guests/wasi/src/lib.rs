@@ -39,7 +39,7 @@ enum Mode {
     Flood,
     /// More random bytes than there is memory.
     RandomBomb,
-    /// To print a message to standard error and trap.
+    /// To print a message to standard error and trap; a line to standard output in `start`.
     Abort,
     /// To end the process.
     Exit,
@@ -78,6 +78,9 @@ impl Guest for Component {
     fn start(config: String, _run: RunInfo) -> Result<Vec<Subscription>, String> {
         let config: Config = serde_json::from_str(&config).map_err(|error| error.to_string())?;
         CONFIG.set(Some(config));
+        if config.mode == Mode::Abort {
+            outside::print("begun\n");
+        }
         DRAWN.set(outside::random().0);
         Ok(vec![Subscription { hook: Hook::StepEnd, every: 1, reads: Vec::new() }])
     }

@@ -1,0 +1,3 @@
+module github.com/train-host/host/sdk/go
+
+go 1.24
