@@ -46,6 +46,18 @@ fn a20_a_resumed_run_goes_on_with_the_same_time_and_the_same_numbers() {
 }
 
 #[test]
+fn what_a_callback_prints_has_the_step_of_its_event() {
+    let project = worldly("print");
+    let run = project.train("").run(1);
+    let lines = run.lines("timeline.jsonl").into_iter();
+    let steps: Vec<u64> = lines
+        .filter(|line| line["topic"] == "log" && line["text"] == "two")
+        .filter_map(|line| line["step"].as_u64())
+        .collect();
+    assert_eq!(steps, (1..=96).collect::<Vec<_>>());
+}
+
+#[test]
 fn a3_a_callback_that_waits_for_an_hour_costs_nothing() {
     let project = worldly("rest");
     let run = project.train("").run(1);

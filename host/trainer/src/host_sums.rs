@@ -7,9 +7,9 @@ use std::any::Any;
 
 use burn::{
     backend::Flex,
-    tensor::{Tensor, backend::Backend},
+    tensor::{DType, Tensor, backend::Backend},
 };
-use burn_flex::FlexTensor;
+use burn_flex::{FlexTensor, Layout};
 
 /// What one tensor's elements come to.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -28,8 +28,23 @@ pub(crate) fn of<I: Backend, const D: usize>(tensor: &Tensor<I, D>, with_max: bo
     // The backend is known only at run time here, and a type that is the same is found by looking.
     let tensor = (tensor as &dyn Any).downcast_ref::<Tensor<Flex, D>>()?;
     let primitive: FlexTensor = tensor.clone().into_primitive().tensor();
+    if primitive.dtype() == DType::F32 && is_dense(primitive.layout(), primitive.bytes().len() / size_of::<f32>()) {
+        return Some(sums(primitive.storage::<f32>(), with_max));
+    }
     let primitive = if primitive.is_contiguous() { primitive } else { primitive.to_contiguous() };
     primitive.as_slice::<f32>().map(|elements| sums(elements, with_max))
+}
+
+/// Whether a tensor's elements are those of its storage, each once, in whatever order: a transposed gradient is, and
+/// need not be copied to be summed.
+fn is_dense(layout: &Layout, stored: usize) -> bool {
+    let mut dims: Vec<(isize, usize)> = layout.strides().iter().copied().zip(layout.shape().iter().copied()).collect();
+    dims.retain(|(_, size)| *size != 1);
+    dims.sort_unstable();
+    let elements = dims
+        .iter()
+        .try_fold(1, |inner: usize, (stride, size)| (usize::try_from(*stride) == Ok(inner)).then(|| inner * size));
+    layout.start_offset() == 0 && elements == Some(stored)
 }
 
 fn sums(elements: &[f32], with_max: bool) -> Sums {
@@ -101,6 +116,29 @@ mod tests {
         let matrix = Tensor::<Flex, 2>::from_data([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], &FlexDevice);
         let column = matrix.clone().transpose().narrow(0, 1, 2);
         assert_eq!(of(&column, true).unwrap(), Sums { square: 4.0 + 25.0 + 9.0 + 36.0, nonfinite: 0.0, max: 6.0 });
-        assert_eq!(of(&matrix.transpose(), false).unwrap().square, 91.0);
+        assert_eq!(of(&matrix.clone().transpose(), false).unwrap().square, 91.0);
+        let repeated = matrix.clone().narrow(0, 0, 1).expand([3, 3]);
+        assert_eq!(of(&repeated, false).unwrap().square, 3.0 * 14.0);
+        assert_eq!(of(&matrix.flip([0, 1]), true).unwrap(), Sums { square: 91.0, nonfinite: 0.0, max: 6.0 });
+    }
+
+    #[test]
+    fn only_a_permutation_of_the_whole_storage_is_dense() {
+        let layout =
+            |shape: &[usize], strides: &[isize], start| Layout::new(shape.to_vec().into(), strides.to_vec(), start);
+        for (shape, strides, start, stored, dense) in [
+            (&[2, 3][..], &[3, 1][..], 0, 6, true),
+            (&[3, 2], &[1, 3], 0, 6, true),
+            (&[4, 1, 2, 3], &[6, 99, 3, 1], 0, 24, true),
+            (&[], &[], 0, 1, true),
+            (&[2, 3], &[3, 1], 0, 7, false),
+            (&[2, 2], &[3, 1], 0, 6, false),
+            (&[2, 3], &[0, 1], 0, 6, false),
+            (&[2, 2], &[1, 1], 0, 4, false),
+            (&[2, 3], &[3, -1], 2, 6, false),
+            (&[1, 3], &[3, 1], 3, 6, false),
+        ] {
+            assert_eq!(is_dense(&layout(shape, strides, start), stored), dense, "{shape:?} {strides:?}");
+        }
     }
 }

@@ -18,7 +18,7 @@ use crate::{
     signal,
     telemetry::{Display, Story, Telemetry},
     terminal,
-    wire::{self, Callbacks, GuestLog, Prepared, Resume, Stories},
+    wire::{self, Callbacks, Dated, GuestLog, Prepared, Resume, Stories},
 };
 
 /// Trains.
@@ -120,7 +120,8 @@ fn train(
         .map_err(|error| Problems::from((Exit::Plugin, Problem::new("plugins cannot be watched").caused_by(error))))?;
     let stop = StopFlag::new();
     signal::connect(stop.clone());
-    let report = run.train(&mut store, &mut live, &mut telemetry.clone(), &stop);
+    let mut dated = Dated { callbacks: &mut live, telemetry: telemetry.clone() };
+    let report = run.train(&mut store, &mut dated, &mut telemetry.clone(), &stop);
     told.finish(report.progress.step, &live.table());
     Ok(report)
 }

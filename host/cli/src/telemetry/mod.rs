@@ -129,6 +129,11 @@ impl Telemetry {
         self.lock().tell(&story);
     }
 
+    /// The run is here now: what is told from now on has this step.
+    pub(crate) fn is_at(&self, progress: Progress) {
+        self.lock().at = progress;
+    }
+
     /// What the report needs to know, as of now.
     pub(crate) fn history(&self) -> History {
         self.lock().history.clone()

@@ -4,6 +4,7 @@
 //! keeps it up to date while the run goes on.
 
 mod callbacks;
+mod dated;
 mod files;
 mod live;
 mod log;
@@ -11,6 +12,7 @@ mod run;
 
 pub(crate) use self::{
     callbacks::{Callbacks, callbacks, may},
+    dated::Dated,
     live::{Stories, TABLE, live},
     log::GuestLog,
     run::{Prepared, Resume, prepare},
