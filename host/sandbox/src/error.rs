@@ -82,7 +82,10 @@ pub enum LoadErrorKind {
         exports: Vec<String>,
     },
     /// A callback of another version of the contract.
-    #[error("is built for version {found} of the contract; this host speaks {CONTRACT}")]
+    #[error(
+        "is built for version {found} of the contract; this host speaks {CONTRACT}: build it against that, or use a \
+         newer host"
+    )]
     OtherVersion {
         /// The version that it was built for.
         found: String,
