@@ -22,7 +22,7 @@ use crate::{
 };
 
 /// Words of the engine or the encoder that go into an error.
-const MAX_WORDS_BYTES: usize = 1 << 10;
+pub(crate) const MAX_WORDS_BYTES: usize = 1 << 10;
 
 /// How WebAssembly begins, and then which of its two formats it is.
 pub(crate) const WASM: &[u8] = b"\0asm";
@@ -52,9 +52,6 @@ pub(crate) fn read_capped(path: &Path, max_bytes: u64) -> Result<Vec<u8>, LoadEr
 impl Inner {
     /// Compiles a plugin's bytes and checks them against the contract.
     pub(crate) fn prepare(&self, bytes: &[u8], haste: Haste) -> Result<Prepared, LoadErrorKind> {
-        if bytes.len() as u64 > self.file_bytes {
-            return Err(LoadErrorKind::TooLarge(self.file_bytes));
-        }
         let component = self.compile(bytes, haste)?;
         let imports = self.check_world(&component)?;
         let linker = self.world.linker(&self.engine, &component.component_type());
@@ -70,6 +67,9 @@ impl Inner {
     }
 
     fn compile(&self, bytes: &[u8], haste: Haste) -> Result<Component, LoadErrorKind> {
+        if bytes.len() as u64 > self.file_bytes {
+            return Err(LoadErrorKind::TooLarge(self.file_bytes));
+        }
         let binary = recognise(bytes)?;
         self.compilers.run(haste, || self.translate(binary)).map_err(LoadErrorKind::Host)?
     }

@@ -8,13 +8,10 @@ use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata};
 use wit_parser::Resolve;
 
 use crate::{
-    component::{MODULE, WASM, leb128},
+    component::{MAX_WORDS_BYTES, MODULE, WASM, leb128},
     error::LoadErrorKind,
     text::clean,
 };
-
-/// Words of the encoder that go into an error.
-const MAX_WORDS_BYTES: usize = 1 << 10;
 
 /// The contract, and the world of it that plugins implement.
 const CONTRACT_WIT: &str = include_str!("../../../wit/0.1.0/callback.wit");
