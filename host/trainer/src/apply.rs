@@ -60,6 +60,8 @@ impl<B: AutodiffBackend, T: Task<B>> Session<'_, B, T> {
         let Some(asked) = outcome.controls.restore.clone() else { return };
         let restored = self.store.find(&asked.what).and_then(|checkpoint| {
             self.run.load_weights(&checkpoint)?;
+            // Where a rank is lost, the next step says so.
+            drop(self.run.share_weights());
             Ok(checkpoint)
         });
         match restored {

@@ -17,6 +17,8 @@ use crate::{
 pub(crate) struct Current<B: AutodiffBackend> {
     /// Losses of the micro-batches on the device, with their shares of the step.
     losses: Vec<(Tensor<B::InnerBackend, 1>, f64)>,
+    /// Losses of other ranks, with theirs.
+    elsewhere: Vec<(f64, f64)>,
     loss: Option<f64>,
     /// For each of the task's measurements: the micro-batches' parts with their shares, or the value.
     measured: Vec<Lazy<f64, f64>>,
@@ -62,6 +64,7 @@ impl<B: AutodiffBackend> Current<B> {
     pub(crate) fn new(task: &Description) -> Self {
         Self {
             losses: Vec::new(),
+            elsewhere: Vec::new(),
             loss: None,
             measured: task.measured.iter().map(|_| Lazy::Parts(Vec::new())).collect(),
             vectors: task.vectors.iter().map(|_| Lazy::Parts(Vec::new())).collect(),
@@ -96,11 +99,33 @@ impl<B: AutodiffBackend> Current<B> {
         step.loss
     }
 
+    /// Makes what was added so far a part of a larger step.
+    pub(crate) fn scale(&mut self, share: f64) {
+        self.losses.iter_mut().for_each(|(_, of)| *of *= share);
+        for lazy in &mut self.measured {
+            if let Lazy::Parts(parts) = lazy {
+                parts.iter_mut().for_each(|(_, of)| *of *= share);
+            }
+        }
+    }
+
+    /// Takes what another rank's passes gave, whose part of the step's targets is `share`.
+    pub(crate) fn add_others(&mut self, loss: f64, measured: Vec<f64>, vectors: Vec<Vec<f32>>, share: f64) {
+        self.elsewhere.push((loss, share));
+        for (lazy, part) in self.measured.iter_mut().zip(measured) {
+            lazy.push(Box::new(move || part), share);
+        }
+        for (lazy, part) in self.vectors.iter_mut().zip(vectors) {
+            lazy.push(Box::new(move || part), ());
+        }
+    }
+
     /// The step's mean loss; waits for the device at the first call. `None` before the forward pass.
     pub(crate) fn loss(&mut self) -> Option<f64> {
         if self.loss.is_none() && !self.losses.is_empty() {
-            let losses = self.losses.drain(..);
-            self.loss = Some(losses.map(|(loss, share)| crate::scalar(loss) * share).sum());
+            let losses = self.losses.drain(..).map(|(loss, share)| crate::scalar(loss) * share);
+            let elsewhere = self.elsewhere.drain(..).map(|(loss, share)| loss * share);
+            self.loss = Some(losses.chain(elsewhere).sum());
         }
         self.loss
     }
@@ -123,6 +148,11 @@ impl<B: AutodiffBackend> Current<B> {
             all.truncate(MAX_VECTOR);
             all
         })
+    }
+
+    /// Every list of numbers.
+    pub(crate) fn all_vectors(&mut self) -> Vec<Vec<f32>> {
+        (0..self.vectors.len()).filter_map(|at| self.vector(at)).collect()
     }
 
     pub(crate) fn statistics_mut(&mut self, subject: Subject) -> &mut Statistics {

@@ -72,6 +72,14 @@ pub enum TrainError {
         /// The panic's words.
         message: String,
     },
+    /// Another rank is gone, or does not do what it was told.
+    #[error("rank {rank} is lost: {message}")]
+    Rank {
+        /// Which one.
+        rank: usize,
+        /// How.
+        message: String,
+    },
     /// Callbacks dropped every batch of a whole epoch.
     #[error(
         "callbacks left nothing of epoch {epoch} to train on; the last to skip a batch or to end the epoch was `{by}`"
@@ -93,6 +101,7 @@ impl TrainError {
             Self::Panic { .. } => "panic",
             Self::Checkpoint(_) => "checkpoint",
             Self::AllSkipped { .. } => "all-skipped",
+            Self::Rank { .. } => "rank",
             Self::Data { .. } => "data",
             Self::Setting { .. } | Self::UnknownTask { .. } | Self::Groups(_) => "setting",
             Self::Device(_) => "device",

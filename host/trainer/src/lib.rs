@@ -31,8 +31,10 @@ mod optimizer;
 #[cfg(test)]
 mod pair;
 mod parameters;
+mod passes;
 mod prepare;
 mod random;
+mod ranks;
 mod run;
 mod session;
 mod settings;
@@ -50,6 +52,7 @@ pub use checkpoint::{Checkpoint, Store};
 pub use error::{CheckpointError, TrainError};
 pub use event::{Artifact, Ending, NoObserver, Observer, RunEvent};
 pub use prepare::prepare;
+pub use ranks::{Link, StreamLink};
 pub use run::{AnyRun, Processed, Run, RunReport};
 pub use settings::{GroupSettings, OptimizerRule, Settings};
 pub use span::{BadSpan, Span, Travelled};

@@ -32,9 +32,13 @@ pub(crate) fn below(seed: u64, epoch: u64, limit: u64) -> u64 {
     generator(seed, Use::Offset, epoch).random_range(0..limit)
 }
 
-/// The seed of the backend's own generator (dropout) at a step.
-pub(crate) fn step_seed(seed: u64, step: u64) -> u64 {
-    generator(seed, Use::Step, step).random()
+/// The seed of the backend's own generator (dropout) at a step, another one on each rank.
+pub(crate) fn step_seed(seed: u64, step: u64, rank: usize) -> u64 {
+    let mut generator = generator(seed, Use::Step, step);
+    for _ in 0..rank {
+        let _: u64 = generator.random();
+    }
+    generator.random()
 }
 
 #[cfg(test)]

@@ -18,6 +18,7 @@ use crate::{
     measure::Sources,
     optimizer::Optimizer,
     parameters::Parameters,
+    ranks::{Link, Others},
     session::Session,
     state::{LoopState, ResumePoint},
     task::{Description, Task},
@@ -45,6 +46,10 @@ pub struct Run<B: AutodiffBackend, T: Task<B>> {
     pub(crate) resume: ResumePoint,
     /// The folder name of the checkpoint that it goes on from.
     pub(crate) resumed_from: Option<String>,
+    /// Which rank this is; 0 has the loop.
+    pub(crate) rank: usize,
+    /// The other ranks, where this is the first.
+    pub(crate) others: Others,
 }
 
 /// What a finished run has to tell.
@@ -115,6 +120,24 @@ pub trait AnyRun {
 
     /// The weights as they stand, as the bytes of a safetensors file.
     fn export(&self) -> Vec<u8>;
+
+    /// Makes this the first of several ranks, each of which takes a part of every batch. At the other end of each link is
+    /// a run that was prepared in the same way and [`follows`](Self::follow): rank 1 behind the first link, and so on.
+    ///
+    /// Batches stay what they are with one rank: so many samples all in all.
+    ///
+    /// # Errors
+    ///
+    /// One of them is gone, or has another model.
+    fn lead(&mut self, others: Vec<Box<dyn Link>>) -> Result<(), TrainError>;
+
+    /// Does the part of rank `rank` (1 or above) of a run that another one leads, until that is over. Writes no file and
+    /// has no callbacks. When `stop` is raised here, the whole run stops.
+    ///
+    /// # Errors
+    ///
+    /// The first rank is gone, or the update failed here.
+    fn follow(&mut self, rank: usize, first: &mut dyn Link, stop: &StopFlag) -> Result<(), TrainError>;
 }
 
 impl<B: AutodiffBackend, T: Task<B>> Run<B, T> {
@@ -154,6 +177,8 @@ impl<B: AutodiffBackend, T: Task<B>> Run<B, T> {
             state: LoopState::default(),
             resume: ResumePoint::default(),
             resumed_from: None,
+            rank: 0,
+            others: Others::default(),
             settings,
             task,
         };
@@ -186,14 +211,21 @@ impl<B: AutodiffBackend, T: Task<B>> Run<B, T> {
     /// Puts weights and optimizer state back, nothing else.
     pub(crate) fn load_weights(&mut self, checkpoint: &Checkpoint) -> Result<(), CheckpointError> {
         let mismatch = |message| CheckpointError::Mismatch { path: checkpoint.path().to_owned(), message };
+        self.take(&checkpoint.model()?, &checkpoint.optimizer()?).map_err(mismatch)
+    }
+
+    /// Takes weights and optimizer state, as checkpoints hold them.
+    ///
+    /// # Errors
+    ///
+    /// What does not fit; then nothing has changed.
+    pub(crate) fn take(&mut self, model: &[u8], optimizer: &[u8]) -> Result<(), String> {
         if self.model.is_none() {
-            return Err(mismatch("the model was lost when its update failed".into()));
+            return Err("the model was lost when its update failed".into());
         }
-        let (model, optimizer) = (checkpoint.model()?, checkpoint.optimizer()?);
-        let loaded =
-            checkpoint::load_model::<B, _>(self.model().clone(), &self.parameters, &model).map_err(mismatch)?;
+        let loaded = checkpoint::load_model::<B, _>(self.model().clone(), &self.parameters, model)?;
         // Nothing is taken over before all of it was found to fit.
-        checkpoint::load_optimizer(&loaded, &mut self.optimizer, &self.parameters, &optimizer).map_err(mismatch)?;
+        checkpoint::load_optimizer(&loaded, &mut self.optimizer, &self.parameters, optimizer)?;
         self.model = Some(loaded);
         Ok(())
     }
@@ -297,7 +329,7 @@ impl<B: AutodiffBackend, T: Task<B>> AnyRun for Run<B, T> {
             run: self.settings.name.clone(),
             seed: self.settings.seed,
             rank: 0,
-            world_size: 1,
+            world_size: u32::try_from(self.others.world_size()).unwrap_or(u32::MAX),
             step: self.state.step,
             description: self.words(),
         }
@@ -336,5 +368,14 @@ impl<B: AutodiffBackend, T: Task<B>> AnyRun for Run<B, T> {
 
     fn export(&self) -> Vec<u8> {
         checkpoint::model_bytes::<B, _>(self.model(), &self.parameters)
+    }
+
+    fn lead(&mut self, others: Vec<Box<dyn Link>>) -> Result<(), TrainError> {
+        self.others = Others::join(others, &self.shapes())?;
+        Ok(())
+    }
+
+    fn follow(&mut self, rank: usize, first: &mut dyn Link, stop: &StopFlag) -> Result<(), TrainError> {
+        self.serve(rank, first, stop)
     }
 }

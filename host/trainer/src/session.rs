@@ -12,6 +12,7 @@ use crate::{
     current::Current,
     guarded::{Panicked, guarded},
     measure::{Meter, Part, Shown, StepClock},
+    ranks::Order,
     state::{LoopState, ResumePoint},
     task::Task,
 };
@@ -22,7 +23,7 @@ pub(crate) struct Session<'a, B: AutodiffBackend, T: Task<B>> {
     pub(crate) store: &'a mut Store,
     pub(crate) callbacks: &'a mut dyn Callbacks,
     pub(crate) observer: &'a mut dyn Observer,
-    stop: &'a StopFlag,
+    pub(crate) stop: &'a StopFlag,
     pub(crate) current: Current<B>,
     /// The last step's loss, where reading waits for the device and nothing has looked at it before the update.
     pub(crate) unchecked: Option<Current<B>>,
@@ -111,6 +112,8 @@ impl<'a, B: AutodiffBackend, T: Task<B>> Session<'a, B, T> {
             }
         }
         self.hear_the_last();
+        // Who does not hear it sees the link close.
+        drop(self.run.others.tell(&Order::End));
         self.close(ending, error)
     }
 
@@ -123,6 +126,7 @@ impl<'a, B: AutodiffBackend, T: Task<B>> Session<'a, B, T> {
     }
 
     fn train(&mut self) -> Result<Ending, TrainError> {
+        self.run.share_weights()?;
         self.begin();
         let ending = loop {
             if self.run.state.epoch_over {

@@ -1,7 +1,7 @@
-//! One step: batches, forward and backward passes, the update, and what is told of it.
+//! One step: its samples, the passes and the update, and what is told of it.
 //!
-//! It does not know what callbacks want: `fire` asks them and `apply` carries it out. The update is in `update`, what is
-//! due after a step in `after`.
+//! It does not know what callbacks want: `fire` asks them and `apply` carries it out. What is computed is in `passes`, the
+//! update in `update`, what is due after a step in `after`.
 
 use std::time::Instant;
 
@@ -11,12 +11,10 @@ use host_callback::Hook;
 use crate::{
     RunEvent, TrainError,
     current::Current,
-    gradients::{Clip, Sum},
-    guarded::guarded,
     measure::{Part, Shown, Source},
     random,
     session::Session,
-    task::{Asked, Size, Task},
+    task::{Size, Task},
 };
 
 /// How often a step is tried with what callbacks make of running out of memory: enough to come from any batch to one
@@ -76,9 +74,11 @@ impl<B: AutodiffBackend, T: Task<B>> Session<'_, B, T> {
             let (position, epoch_over) = (self.run.state.position, self.run.state.epoch_over);
             let batches = self.next_samples();
             let step = self.run.state.step;
-            B::seed(&self.run.device, random::step_seed(self.run.settings.seed, step));
             self.run.freeze();
-            let panicked = match guarded(|| self.forward_and_backward(batches)) {
+            let vectors = self.is_read_ahead(&[Hook::Gradients, Hook::StepEnd, Hook::Log], |source| {
+                matches!(source, Source::Vector(_))
+            });
+            let panicked = match self.all_passes(&batches, vectors)? {
                 Ok(done) => return Ok(done),
                 Err(panicked) => panicked,
             };
@@ -93,43 +93,6 @@ impl<B: AutodiffBackend, T: Task<B>> Session<'_, B, T> {
             B::memory_cleanup(&self.run.device);
             tries += 1;
         }
-    }
-
-    fn forward_and_backward(&mut self, batches: Vec<Vec<usize>>) -> (GradientsParams, Size) {
-        let vectors = self
-            .is_read_ahead(&[Hook::Gradients, Hook::StepEnd, Hook::Log], |source| matches!(source, Source::Vector(_)));
-        let run = &*self.run;
-        let started = Instant::now();
-        let fetch = |samples: &Vec<usize>| run.task.batch(run.state.epoch, samples, &run.device);
-        let batches: Vec<(T::Batch, Size)> = batches.iter().map(fetch).collect();
-        self.running.add(Part::Data, started.elapsed().as_secs_f64());
-        let total = batches.iter().fold(Size::default(), |sum, (_, size)| Size {
-            samples: sum.samples + size.samples,
-            tokens: sum.tokens + size.tokens,
-            targets: sum.targets + size.targets,
-        });
-        let (model, single) = (run.model(), batches.len() == 1);
-        let (knobs, scale) = (run.loop_knobs.task(&run.knobs), run.loop_knobs.loss_scale(&run.knobs));
-        let learns = run.loop_knobs.trainable(&run.knobs).any(|learns| learns);
-        let mut sum = Sum::new();
-        for (batch, size) in batches {
-            let forward = Instant::now();
-            let share = size.targets as f64 / total.targets as f64;
-            let loss = self.current.add(run.task.step(model, batch, Asked { knobs: &knobs, vectors }), share);
-            let backward = Instant::now();
-            self.running.add(Part::Forward, (backward - forward).as_secs_f64());
-            // Nothing leads from the loss to a parameter where all of them are frozen.
-            if learns {
-                // The mean over all targets of the step, however they fall into micro-batches.
-                let loss = if single { loss } else { loss.mul_scalar(share) };
-                let loss = if scale == 1.0 { loss } else { loss.mul_scalar(scale) };
-                sum.add::<B>(model, GradientsParams::from_grads(loss.backward(), model));
-            }
-            self.running.add(Part::Backward, backward.elapsed().as_secs_f64());
-        }
-        let mut gradients = sum.finish();
-        Clip { value: 0.0, factor: 1.0 / scale }.apply::<B, _>(model, &mut gradients);
-        (gradients, total)
     }
 
     /// Whether callbacks will read something of a kind at the next occurrence of one of these hooks.

@@ -54,7 +54,9 @@ impl<B: AutodiffBackend, T: Task<B>> Session<'_, B, T> {
         let started = Instant::now();
         let old = is_compared.then(|| weights::<B, _>(self.run.model()));
         self.clip(&mut gradients);
-        self.apply_gradients(gradients);
+        self.run.share_update(&gradients)?;
+        self.run.apply(gradients);
+        self.current.weights = Statistics::default();
         self.running.set(Part::Optimizer, started.elapsed().as_secs_f64());
         Ok(old)
     }
@@ -90,13 +92,5 @@ impl<B: AutodiffBackend, T: Task<B>> Session<'_, B, T> {
             };
             Clip { value: 0.0, factor: Clip::factor(norm, limit) }.apply::<B, _>(run.model(), gradients);
         }
-    }
-
-    fn apply_gradients(&mut self, gradients: GradientsParams) {
-        let run = &mut *self.run;
-        let rates = run.loop_knobs.rates(&run.knobs);
-        let model = run.model.take().expect("the optimizer gives the model back");
-        run.model = Some(run.optimizer.step(model, gradients, &run.parameters, &rates));
-        self.current.weights = Statistics::default();
     }
 }

@@ -71,6 +71,7 @@ fn problem(plan: &Plan, error: &TrainError) -> Problems {
         TrainError::NonFiniteLoss { .. }
         | TrainError::OutOfMemory { .. }
         | TrainError::Panic { .. }
-        | TrainError::AllSkipped { .. } => (Exit::RunFailed, Problem::new(error.to_string())).into(),
+        | TrainError::AllSkipped { .. }
+        | TrainError::Rank { .. } => (Exit::RunFailed, Problem::new(error.to_string())).into(),
     }
 }

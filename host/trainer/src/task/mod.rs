@@ -36,6 +36,18 @@ pub struct Size {
     pub targets: u64,
 }
 
+impl std::ops::Add for Size {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            samples: self.samples + other.samples,
+            tokens: self.tokens + other.tokens,
+            targets: self.targets + other.targets,
+        }
+    }
+}
+
 impl Size {
     /// Samples without tokens, each of which has one term in the mean loss.
     pub fn of_samples(samples: usize) -> Self {

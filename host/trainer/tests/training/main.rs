@@ -10,6 +10,7 @@
 //! - `knobs`: what each knob does, and from when on.
 //! - `checkpoints`: when they are whole, which are kept, which are refused.
 //! - `resume`: a run in parts is the run in one piece.
+//! - `ranks`: several processes that train one model, here as threads.
 //! - `laziness`: nothing is computed that nobody reads.
 //! - `task`, `script` and `rig` hold no tests.
 
@@ -22,6 +23,7 @@ mod laziness;
 mod memory;
 mod numerics;
 mod order;
+mod ranks;
 mod requests;
 mod resume;
 mod rig;

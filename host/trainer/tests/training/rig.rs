@@ -4,15 +4,18 @@
 
 use std::{
     cell::Cell,
+    io,
+    os::unix::net::UnixStream,
     path::{Path, PathBuf},
     rc::Rc,
+    thread::{Scope, ScopedJoinHandle},
 };
 
 use burn::backend::{Autodiff, Flex, flex::FlexDevice};
 use host_callback::{Chain, Hook, SavedState};
 use host_trainer::{
-    AnyRun, Checkpoint, Ending, GroupSettings, Observer, OptimizerRule, Run, RunEvent, RunReport, Settings, Span,
-    StopFlag, Store, TrainError, device::DeviceKind,
+    AnyRun, Checkpoint, Ending, GroupSettings, Link, Observer, OptimizerRule, Run, RunEvent, RunReport, Settings, Span,
+    StopFlag, Store, StreamLink, TrainError, device::DeviceKind,
 };
 use serde_json::Value;
 use tempfile::TempDir;
@@ -32,7 +35,26 @@ pub(crate) struct Rig {
     /// Whether the loop may look at the loss of each step, as on the CPU.
     pub(crate) reads_are_free: bool,
     pub(crate) stop: StopFlag,
+    /// What the other ranks do, and when.
+    pub(crate) others: Vec<Other>,
     parts: Cell<usize>,
+}
+
+/// Another rank than the first.
+#[derive(Clone)]
+pub(crate) struct Other {
+    pub(crate) task: Regression,
+    pub(crate) stop: StopFlag,
+    /// How many messages it gets before it is gone.
+    pub(crate) lives: usize,
+}
+
+/// What another rank leaves.
+pub(crate) struct Followed {
+    pub(crate) result: Result<(), TrainError>,
+    pub(crate) weights: Vec<u8>,
+    /// Samples of each batch that it was given.
+    pub(crate) batches: Vec<Vec<usize>>,
 }
 
 /// One process's part of a run.
@@ -47,6 +69,8 @@ pub(crate) struct Part {
     pub(crate) probe: Rc<Probe>,
     /// The folder of checkpoints.
     pub(crate) folder: PathBuf,
+    /// What the other ranks leave, from rank 1 on.
+    pub(crate) followed: Vec<Followed>,
     _keeps: Rc<TempDir>,
 }
 
@@ -82,8 +106,16 @@ impl Rig {
             settings,
             reads_are_free: true,
             stop: StopFlag::new(),
+            others: Vec::new(),
             parts: Cell::new(0),
         }
+    }
+
+    /// The same with so many ranks.
+    pub(crate) fn with_ranks(mut self, ranks: usize) -> Self {
+        let other = || Other { task: self.task.clone(), stop: StopFlag::new(), lives: usize::MAX };
+        self.others = (1..ranks).map(|_| other()).collect();
+        self
     }
 
     /// The folder in which the next part will have its checkpoints.
@@ -94,6 +126,11 @@ impl Rig {
     /// The whole run, or its first part.
     pub(crate) fn run(&self, scripts: impl Into<Vec<Script>>) -> Part {
         self.part(None, scripts.into()).unwrap()
+    }
+
+    /// The same where it may not begin.
+    pub(crate) fn try_run(&self, scripts: impl Into<Vec<Script>>) -> Result<Part, TrainError> {
+        self.part(None, scripts.into())
     }
 
     /// Goes on from a checkpoint of an earlier part, in a folder of its own.
@@ -135,9 +172,38 @@ impl Rig {
             let told = checkpoint.mark()?.as_u64().unwrap() as usize;
             recorder.events = earlier.unwrap().0.events[..told].to_vec();
         }
-        let report = run.train(&mut store, &mut chain, &mut recorder, &self.stop);
+        let (report, followed) = std::thread::scope(|scope| -> Result<_, TrainError> {
+            let (links, followers) = self.follow(scope);
+            run.lead(links)?;
+            let report = run.train(&mut store, &mut chain, &mut recorder, &self.stop);
+            Ok((report, followers.into_iter().map(|thread| thread.join().unwrap()).collect()))
+        })?;
         let (events, weights, keeps) = (recorder.events, run.export(), Rc::clone(&self.folder));
-        Ok(Part { report, events, logs, weights, probe, folder, _keeps: keeps })
+        Ok(Part { report, events, logs, weights, probe, folder, followed, _keeps: keeps })
+    }
+
+    /// The other ranks, each in a thread, and the links to them.
+    fn follow<'scope>(
+        &self,
+        scope: &'scope Scope<'scope, '_>,
+    ) -> (Vec<Box<dyn Link>>, Vec<ScopedJoinHandle<'scope, Followed>>) {
+        let start = |(rank, other): (usize, &Other)| {
+            let (near, far) = UnixStream::pair().unwrap();
+            let link = |end: UnixStream| StreamLink::new(end.try_clone().unwrap(), end);
+            let (task, settings, stop) = (other.task.elsewhere(), self.settings.clone(), other.stop.clone());
+            let mut far = Mortal { link: link(far), lives: other.lives };
+            let thread = scope.spawn(move || {
+                let task = task();
+                let probe = Rc::clone(&task.probe);
+                let mut run =
+                    TinyRun::new(task, settings, FlexDevice, &DeviceKind::Cpu, None).expect("it fits the first rank");
+                let result = run.follow(rank, &mut far, &stop);
+                let batches = probe.batches.borrow().iter().map(|(_, samples)| samples.clone()).collect();
+                Followed { result, weights: run.export(), batches }
+            });
+            (Box::new(link(near)) as Box<dyn Link>, thread)
+        };
+        (1..).zip(&self.others).map(start).unzip()
     }
 }
 
@@ -240,5 +306,22 @@ impl Observer for Recorder {
 
     fn mark(&mut self) -> Value {
         self.events.len().into()
+    }
+}
+
+/// A link that breaks after some messages.
+struct Mortal<L> {
+    link: L,
+    lives: usize,
+}
+
+impl<L: Link> Link for Mortal<L> {
+    fn send(&mut self, message: &[u8]) -> io::Result<()> {
+        self.link.send(message)
+    }
+
+    fn receive(&mut self) -> io::Result<Vec<u8>> {
+        self.lives = self.lives.checked_sub(1).ok_or(io::ErrorKind::ConnectionReset)?;
+        self.link.receive()
     }
 }

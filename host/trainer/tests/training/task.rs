@@ -108,6 +108,12 @@ impl Regression {
         }
     }
 
+    /// The same task for another thread, with a probe of its own.
+    pub(crate) fn elsewhere(&self) -> impl FnOnce() -> Self + Send + use<> {
+        let Self { inputs, targets, counts, weight, bias, poison, fits, .. } = self.clone();
+        move || Self { inputs, targets, counts, weight, bias, poison, fits, ..Self::of(1) }
+    }
+
     fn gather<B: Backend>(&self, samples: &[usize], device: &B::Device) -> Samples<B> {
         let pick = |rows: &Rows| tensor(&samples.iter().map(|&at| rows[at].clone()).collect(), device);
         Samples {
