@@ -88,6 +88,27 @@ pub(crate) enum Command {
     ///
     /// Example: host cache --clear
     Cache(CacheArgs),
+    /// Another rank of a run, which its first rank starts and speaks to over stdin and stdout.
+    ///
+    /// Example: host run train.toml --set run.ranks=2
+    #[command(hide = true)]
+    Rank(RankArgs),
+    /// Compile a plugin for the process that started this one, under limits that it was sent over stdin.
+    ///
+    /// Example: host run train.toml --set plugins.compile-seconds=600
+    #[command(hide = true)]
+    Compile,
+}
+
+/// Arguments of `host rank`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct RankArgs {
+    /// Which run.
+    #[command(flatten)]
+    pub(crate) config: ConfigArgs,
+    /// Which rank, 1 or above.
+    #[arg(long, value_name = "RANK")]
+    pub(crate) rank: usize,
 }
 
 /// Arguments of `host run`.

@@ -28,6 +28,8 @@ pub(crate) struct Environment {
     pub(crate) device: String,
     /// Why that one.
     pub(crate) device_reason: String,
+    /// How many processes share each batch.
+    pub(crate) ranks: usize,
     /// What computes.
     pub(crate) backend: String,
     /// The processor's model, where the system tells.
@@ -59,6 +61,7 @@ impl Environment {
     /// Looks around.
     pub(crate) fn gather(
         device: &Device,
+        ranks: usize,
         plugins: Vec<PluginFile>,
         resumed_from: Option<&Path>,
         started: SystemTime,
@@ -69,6 +72,7 @@ impl Environment {
             git_commit: git_commit(),
             device: device.kind.to_string(),
             device_reason: device.reason.clone(),
+            ranks,
             backend: match &device.kind {
                 DeviceKind::Cpu => "burn Flex".to_owned(),
                 DeviceKind::Cuda(_) => "burn CUDA".to_owned(),
@@ -135,6 +139,7 @@ pub(crate) mod tests {
             git_commit: None,
             device: "cpu (Flex)".into(),
             device_reason: "asked for".into(),
+            ranks: 1,
             backend: "burn Flex".into(),
             cpu: Some("A | B".into()),
             threads: 2,
@@ -163,7 +168,7 @@ pub(crate) mod tests {
         let folder = RunFolder::create(runs.path(), "run").unwrap();
         let device = Device { kind: DeviceKind::Cuda(1), reason: "the first one that is free".into() };
         let parent = Path::new("runs/run-1/checkpoints/step-10");
-        let environment = Environment::gather(&device, Vec::new(), Some(parent), SystemTime::UNIX_EPOCH);
+        let environment = Environment::gather(&device, 1, Vec::new(), Some(parent), SystemTime::UNIX_EPOCH);
         environment.write(&folder).unwrap();
         let text = fs::read(folder.file("environment.json")).unwrap();
         let json: serde_json::Value = serde_json::from_slice(&text).unwrap();

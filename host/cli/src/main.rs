@@ -8,6 +8,7 @@ mod config;
 mod environment;
 mod exit;
 mod problem;
+mod program;
 mod report;
 mod run_folder;
 mod signal;
@@ -40,6 +41,8 @@ fn main() -> ExitCode {
         Command::Cache(cache) => command::cache::run(cache),
         Command::Doctor(doctor) => Ok(command::doctor::run(doctor)),
         Command::Plugins(plugins) => command::plugins::run(plugins),
+        Command::Compile => command::compile::run(),
+        Command::Rank(rank) => command::rank::run(rank),
         Command::Show(show) => command::show::run(show, args.color),
     };
     let exit = done.unwrap_or_else(|problems| {

@@ -12,22 +12,14 @@ use std::{
 use wasmtime::component::{Component, InstancePre};
 
 use crate::{
+    cache::load,
+    compile::{Binary, Compiler, Haste, words},
     engine::Inner,
     error::LoadErrorKind,
     store::StoreData,
     text::clean,
-    threads::Haste,
     world::{CALLBACK, CONTRACT, Import, ImportKind, Name, PACKAGE},
-    wrap::wrap,
 };
-
-/// Words of the engine or the encoder that go into an error.
-pub(crate) const MAX_WORDS_BYTES: usize = 1 << 10;
-
-/// How WebAssembly begins, and then which of its two formats it is.
-pub(crate) const WASM: &[u8] = b"\0asm";
-pub(crate) const MODULE: &[u8] = &[1, 0, 0, 0];
-const COMPONENT: &[u8] = &[13, 0, 1, 0];
 
 /// A component that is ready to be instantiated.
 pub(crate) struct Prepared {
@@ -70,24 +62,18 @@ impl Inner {
         if bytes.len() as u64 > self.file_bytes {
             return Err(LoadErrorKind::TooLarge(self.file_bytes));
         }
-        let binary = recognise(bytes)?;
-        self.compilers.run(haste, || self.translate(binary)).map_err(LoadErrorKind::Host)?
+        let binary = Binary::recognise(bytes)?;
+        self.compilers.run(haste, || self.code(binary, haste)).map_err(LoadErrorKind::Host)?
     }
 
-    fn translate(&self, binary: Binary<'_>) -> Result<Component, LoadErrorKind> {
-        let wrapped;
-        let bytes = match binary {
-            Binary::Component(bytes) => bytes,
-            Binary::Module(bytes) => {
-                wrapped = wrap(bytes)?;
-                &wrapped
-            }
+    fn code(&self, binary: Binary<'_>, haste: Haste) -> Result<Component, LoadErrorKind> {
+        let compile = || match &self.compiler {
+            Compiler::Threads => binary.compile(&self.engine),
+            Compiler::Process(process) => process.compile(binary, self.room, haste),
         };
-        let compile =
-            || Component::from_binary(&self.engine, bytes).map_err(|error| LoadErrorKind::Invalid(words(&error)));
         match &self.cache {
-            Some(cache) => cache.get_or_compile(&self.engine, bytes, compile),
-            None => compile(),
+            Some(cache) => cache.get_or_compile(&self.engine, binary.bytes(), compile),
+            None => load(&self.engine, &compile()?),
         }
     }
 
@@ -124,57 +110,11 @@ fn refused(import: &Import) -> Vec<String> {
     import.missing.iter().map(|name| format!("{shown}#{}", clean(name.clone(), 100))).collect()
 }
 
-/// What bytes are, as far as their beginning tells.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Binary<'a> {
-    Module(&'a [u8]),
-    Component(&'a [u8]),
-}
-
-fn recognise(bytes: &[u8]) -> Result<Binary<'_>, LoadErrorKind> {
-    if bytes.is_empty() {
-        return Err(LoadErrorKind::Empty);
-    }
-    match bytes.strip_prefix(WASM) {
-        Some(rest) if rest.starts_with(MODULE) => Ok(Binary::Module(bytes)),
-        Some(rest) if rest.starts_with(COMPONENT) => Ok(Binary::Component(bytes)),
-        Some(_) => Err(LoadErrorKind::UnknownFormat),
-        None => Err(not_wasm(bytes)),
-    }
-}
-
-fn not_wasm(bytes: &[u8]) -> LoadErrorKind {
-    let is_text = |text: &str| !text.contains(|c: char| c.is_control() && !c.is_whitespace());
-    match str::from_utf8(bytes).ok().filter(|text| is_text(text)) {
-        Some(text) => {
-            let text = text.trim_start();
-            LoadErrorKind::Text { wat: ["(module", "(component", ";;"].iter().any(|start| text.starts_with(start)) }
-        }
-        None => LoadErrorKind::NotWasm,
-    }
-}
-
-/// An unsigned 32-bit number in WebAssembly's encoding, and what follows it.
-pub(crate) fn leb128(bytes: &[u8]) -> Option<(usize, &[u8])> {
-    let mut value = 0_u64;
-    for (at, byte) in bytes.iter().enumerate().take(5) {
-        value |= u64::from(byte & 0x7f) << (7 * at);
-        if byte & 0x80 == 0 {
-            return Some((usize::try_from(value).ok()?, &bytes[at + 1..]));
-        }
-    }
-    None
-}
-
 fn check_version(name: &Name<'_>) -> Result<(), LoadErrorKind> {
     if name.fits(&CONTRACT) {
         return Ok(());
     }
     Err(LoadErrorKind::OtherVersion { found: clean(name.version.to_owned(), 40) })
-}
-
-fn words(error: &wasmtime::Error) -> String {
-    clean(format!("{error:#}"), MAX_WORDS_BYTES)
 }
 
 #[cfg(test)]

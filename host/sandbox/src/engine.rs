@@ -12,10 +12,10 @@ use crate::{
     Limits,
     cache::Cache,
     clock::Clock,
+    compile::{Compiler, Compilers, Haste},
     error::SandboxError,
     log::InstanceLog,
     store::{StoreData, new_store},
-    threads::{Compilers, Haste},
     world::{Random, World},
 };
 
@@ -24,19 +24,31 @@ use crate::{
 const WASM_STACK_BYTES: usize = 512 << 10;
 
 /// Address space of a memory, and of what lies behind it and faults.
-#[derive(Clone, Copy)]
-struct Room {
-    memory_bytes: u64,
-    guard_bytes: u64,
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Room {
+    /// Everything that a guest of 32 bits can address, with an offset. Then no access needs a check of its own, since what
+    /// is not there faults, and code is smaller: an event is a fifth faster, and a third when caches are cold. Only pages
+    /// that are used take memory.
+    Whole,
+    /// What a memory has at first, and gets when it outgrows that, where address space is limited (`ulimit -v`).
+    Small,
 }
 
-/// Everything that a guest of 32 bits can address, with an offset. Then no access needs a check of its own, since what
-/// is not there faults, and code is smaller: an event is a fifth faster, and a third when caches are cold. Only pages
-/// that are used take memory.
-const WHOLE: Room = Room { memory_bytes: 4 << 30, guard_bytes: 32 << 20 };
+impl Room {
+    fn memory_bytes(self) -> u64 {
+        match self {
+            Self::Whole => 4 << 30,
+            Self::Small => 16 << 20,
+        }
+    }
 
-/// What a memory has at first, and gets when it outgrows that, where address space is limited (`ulimit -v`).
-const SMALL: Room = Room { memory_bytes: 16 << 20, guard_bytes: 64 << 10 };
+    fn guard_bytes(self) -> u64 {
+        match self {
+            Self::Whole => 32 << 20,
+            Self::Small => 64 << 10,
+        }
+    }
+}
 
 /// Memories for which there must be room: those of a run's instances, and others while they are replaced.
 const MEMORIES: usize = 64;
@@ -50,11 +62,13 @@ pub struct SandboxConfig {
     /// The largest plugin file in bytes. Beyond it a load fails before anything is read. Default 64 MiB:
     /// Python components have 18, and compiling takes time and memory in proportion.
     pub file_bytes: u64,
+    /// Where plugins are compiled. Default [`Compiler::Threads`], which needs no program; a process holds limits.
+    pub compiler: Compiler,
 }
 
 impl Default for SandboxConfig {
     fn default() -> Self {
-        Self { cache: None, file_bytes: 64 << 20 }
+        Self { cache: None, file_bytes: 64 << 20, compiler: Compiler::default() }
     }
 }
 
@@ -75,6 +89,9 @@ pub(crate) struct Inner {
     pub(crate) cache: Option<Cache>,
     pub(crate) file_bytes: u64,
     pub(crate) compilers: Compilers,
+    pub(crate) compiler: Compiler,
+    /// What memories of the engine have: code is compiled for it.
+    pub(crate) room: Room,
     clock: Clock,
 }
 
@@ -87,14 +104,22 @@ impl Sandbox {
     /// be made private.
     pub fn new(config: SandboxConfig) -> Result<Self, SandboxError> {
         let engine_error = |error: wasmtime::Error| SandboxError::Engine(format!("{error:#}"));
-        let engine = engine(WHOLE).map_err(engine_error)?;
+        let (engine, room) = engine().map_err(engine_error)?;
         let world = World::new(&engine).map_err(engine_error)?;
         let clock = Clock::start(engine.clone()).map_err(SandboxError::Thread)?;
         let cache = config
             .cache
             .map(|folder| Cache::open(&folder, &engine).map_err(|source| SandboxError::Cache { folder, source }));
-        let (cache, file_bytes) = (cache.transpose()?, config.file_bytes);
-        let inner = Inner { engine, world, cache, file_bytes, compilers: Compilers::default(), clock };
+        let inner = Inner {
+            engine,
+            world,
+            cache: cache.transpose()?,
+            file_bytes: config.file_bytes,
+            compilers: Compilers::default(),
+            compiler: config.compiler,
+            room,
+            clock,
+        };
         Ok(Self { inner: Arc::new(inner), haste: Haste::Ordinary })
     }
 
@@ -119,10 +144,10 @@ impl Inner {
     }
 }
 
-/// An engine whose memories have this room, or a small one where that is not to be had.
-fn engine(room: Room) -> wasmtime::Result<Engine> {
-    let engine = Engine::new(&settings(room))?;
-    if has_room(&engine) { Ok(engine) } else { Engine::new(&settings(SMALL)) }
+/// An engine whose memories have the whole room, or a small one where that is not to be had.
+fn engine() -> wasmtime::Result<(Engine, Room)> {
+    let engine = Engine::new(&settings(Room::Whole))?;
+    if has_room(&engine) { Ok((engine, Room::Whole)) } else { Ok((Engine::new(&settings(Room::Small))?, Room::Small)) }
 }
 
 /// Tries it out: whether there is so much address space depends on the processor, the system and its limits.
@@ -132,7 +157,8 @@ fn has_room(engine: &Engine) -> bool {
     std::iter::repeat_with(page).take(MEMORIES).all(|memory| memory.is_ok())
 }
 
-fn settings(room: Room) -> Config {
+/// What code is compiled for; the same in every process with the same room.
+pub(crate) fn settings(room: Room) -> Config {
     let mut config = Config::new();
     config
         .wasm_component_model(true)
@@ -141,9 +167,9 @@ fn settings(room: Room) -> Config {
         .consume_fuel(true)
         .epoch_interruption(true)
         .max_wasm_stack(WASM_STACK_BYTES)
-        .memory_reservation(room.memory_bytes)
-        .memory_reservation_for_growth(SMALL.memory_bytes)
-        .memory_guard_size(room.guard_bytes)
+        .memory_reservation(room.memory_bytes())
+        .memory_reservation_for_growth(Room::Small.memory_bytes())
+        .memory_guard_size(room.guard_bytes())
         // The same decisions on every machine, whatever its vector units make of NaN.
         .cranelift_nan_canonicalization(true)
         .relaxed_simd_deterministic(true);
@@ -155,16 +181,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn where_address_space_is_short_memories_begin_small() {
-        let modest = engine(SMALL).unwrap();
-        assert!(has_room(&modest));
+    fn where_address_space_is_short_there_is_no_room() {
+        assert!(has_room(&Engine::new(&settings(Room::Small)).unwrap()));
+        let mut short = settings(Room::Whole);
         // All of these together are more than any processor addresses today.
-        let short = engine(Room { memory_bytes: 1 << 46, ..WHOLE }).unwrap();
-        let hash = |engine: &Engine| {
-            let mut hasher = std::hash::DefaultHasher::new();
-            std::hash::Hash::hash(&engine.precompile_compatibility_hash(), &mut hasher);
-            std::hash::Hasher::finish(&hasher)
-        };
-        assert_eq!(hash(&short), hash(&modest), "the same settings, and the same entries of the cache");
+        short.memory_reservation(1 << 46);
+        assert!(!has_room(&Engine::new(&short).unwrap()));
     }
 }

@@ -72,6 +72,14 @@ pub enum LoadErrorKind {
     /// The engine does not accept it.
     #[error("is not a valid component: {0}")]
     Invalid(String),
+    /// Compiling it took more processor time, in seconds, than
+    /// [`CompileLimits::seconds`](crate::CompileLimits::seconds).
+    #[error("takes more than {0} s of processor time to compile")]
+    CompileTime(u64),
+    /// Compiling it took more memory, in bytes, than [`CompileLimits::memory_bytes`](crate::CompileLimits::memory_bytes),
+    /// or more stack than there is.
+    #[error("takes more than {} MiB of memory, or more stack than there is, to compile", .0 >> 20)]
+    CompileMemory(u64),
     /// A component that is not a callback.
     #[error(
         "is a component of another world: it exports {}, and no `train-host:callback/callback`",

@@ -12,6 +12,7 @@ enum Use {
     Order = 1,
     Offset = 2,
     Step = 3,
+    Course = 4,
 }
 
 fn generator(seed: u64, purpose: Use, place: u64) -> ChaCha8Rng {
@@ -41,9 +42,27 @@ pub(crate) fn step_seed(seed: u64, step: u64, rank: usize) -> u64 {
     generator.random()
 }
 
+/// A number of the standard normal distribution for a place of a made-up course, by the transform of Box and Muller
+/// (1958).
+pub(crate) fn normal(seed: u64, place: u64) -> f64 {
+    let mut generator = generator(seed, Use::Course, place);
+    // Above 0, whose logarithm is none.
+    let (radius, angle) = (1.0 - generator.random::<f64>(), generator.random::<f64>());
+    (-2.0 * radius.ln()).sqrt() * (std::f64::consts::TAU * angle).cos()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn normal_numbers_have_mean_0_and_variance_1() {
+        let numbers: Vec<f64> = (0..4000).map(|place| normal(7, place)).collect();
+        let mean = numbers.iter().sum::<f64>() / 4000.0;
+        let variance = numbers.iter().map(|number| (number - mean).powi(2)).sum::<f64>() / 4000.0;
+        assert!(mean.abs() < 0.05 && (variance - 1.0).abs() < 0.07, "{mean} {variance}");
+        assert_eq!(normal(7, 3), numbers[3]);
+    }
 
     #[test]
     fn an_order_has_every_sample_once() {

@@ -2,7 +2,7 @@
 //! Every rule by itself is tested in `host-sandbox`; here a whole run goes on meanwhile.
 
 mod kill;
-mod running;
+pub(crate) mod running;
 
 use std::{
     fs,

@@ -2,9 +2,11 @@
 
 pub(crate) mod cache;
 pub(crate) mod check;
+pub(crate) mod compile;
 pub(crate) mod doctor;
 pub(crate) mod plugin;
 pub(crate) mod plugins;
+pub(crate) mod rank;
 pub(crate) mod run;
 pub(crate) mod show;
 mod toolchains;

@@ -4,7 +4,7 @@
 
 use std::{fmt::Write as _, path::Path};
 
-use host_sandbox::{Import, ImportKind, LoadErrorKind, Plugin, Sandbox, SandboxConfig};
+use host_sandbox::{CompileLimits, Import, ImportKind, LoadErrorKind, Plugin, Sandbox, SandboxConfig};
 use serde_json::{Value, json};
 
 use crate::{
@@ -12,6 +12,7 @@ use crate::{
     config::user_cache,
     exit::Exit,
     problem::{Problem, Problems},
+    program,
     telemetry::words,
     terminal,
 };
@@ -29,9 +30,11 @@ pub(crate) fn run(action: &PluginAction) -> Result<Exit, Problems> {
 
 fn inspect(args: &InspectArgs) -> Result<Exit, Problems> {
     let failed = |message: String| Problems::from((Exit::Plugin, Problem::new(message)));
-    let cached = SandboxConfig { cache: Some(user_cache(|name| std::env::var_os(name))), ..SandboxConfig::default() };
+    let compiler = program::compiler(CompileLimits::default());
+    let uncached = SandboxConfig { compiler, ..SandboxConfig::default() };
+    let cached = SandboxConfig { cache: Some(user_cache(|name| std::env::var_os(name))), ..uncached.clone() };
     // Without a folder for compiled code it takes longer, and nothing else.
-    let sandbox = Sandbox::new(cached).or_else(|_| Sandbox::new(SandboxConfig::default()));
+    let sandbox = Sandbox::new(cached).or_else(|_| Sandbox::new(uncached));
     let sandbox = sandbox.map_err(|error| failed(error.to_string()))?;
     match sandbox.load(&args.file) {
         Ok(plugin) => {

@@ -45,6 +45,7 @@ fn run(plan: &Plan) -> Table {
         ("name", plan.settings.name.as_str().into()),
         ("seed", whole(plan.settings.seed)),
         ("device", plan.device.to_string().into()),
+        ("ranks", whole(plan.ranks as u64)),
         ("folder", path(&plan.runs, &plan.base)),
         ("base", base.to_string_lossy().as_ref().into()),
     ])
@@ -124,6 +125,8 @@ fn plugins(plan: &Plan) -> Table {
     let settle = u64::try_from(plan.plugins.settle.as_millis()).unwrap_or(u64::MAX);
     plugins.insert("settle-ms".into(), whole(settle));
     plugins.insert("file-mib".into(), whole(plan.plugins.file_bytes >> 20));
+    plugins.insert("compile-seconds".into(), whole(plan.plugins.compile.seconds));
+    plugins.insert("compile-mib".into(), whole(plan.plugins.compile.memory_bytes >> 20));
     plugins.insert("limits".into(), Value::Table(limits(&plan.plugins.limits)));
     plugins
 }

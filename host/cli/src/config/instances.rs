@@ -5,7 +5,7 @@
 use std::{path::Path as FilePath, time::Duration};
 
 use host_callback::{Grant, InstanceName, KnobGrant, Pattern};
-use host_sandbox::{Limits, LiveTimes, SandboxConfig};
+use host_sandbox::{CompileLimits, Limits, LiveTimes, SandboxConfig};
 use serde_json::Value;
 
 use super::{
@@ -20,12 +20,17 @@ use super::{
 /// Completes `[plugins]`.
 pub(super) fn resolve_plugins(raw: RawPlugins, base: &FilePath) -> PluginsPlan {
     let cache = raw.cache.map(|cache| under(base, &cache));
+    let compile = CompileLimits::default();
     PluginsPlan {
         folder: under(base, raw.folder.as_deref().unwrap_or("plugins")),
         cache: cache.unwrap_or_else(|| user_cache(|name| std::env::var_os(name))),
         watch: raw.watch.unwrap_or(true),
         settle: raw.settle_ms.map_or(LiveTimes::default().quiet, Duration::from_millis),
         file_bytes: raw.file_mib.map_or(SandboxConfig::default().file_bytes, |mib| mib << 20),
+        compile: CompileLimits {
+            seconds: raw.compile_seconds.unwrap_or(compile.seconds),
+            memory_bytes: raw.compile_mib.map_or(compile.memory_bytes, |mib| mib << 20),
+        },
         limits: narrowed(Limits::default(), &raw.limits.unwrap_or_default()),
     }
 }

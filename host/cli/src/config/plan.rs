@@ -6,7 +6,7 @@
 use std::{path::PathBuf, time::Duration};
 
 use host_callback::{Grant, InstanceName};
-use host_sandbox::{Limits, OnFailure};
+use host_sandbox::{CompileLimits, Limits, OnFailure};
 use host_trainer::{Settings, device::DeviceChoice};
 use serde_json::Value;
 
@@ -28,6 +28,8 @@ pub(crate) struct Plan {
     pub(crate) settings: Settings,
     /// The device that was asked for.
     pub(crate) device: DeviceChoice,
+    /// How many processes share each batch; at least 1.
+    pub(crate) ranks: usize,
     /// The folder of all runs.
     pub(crate) runs: PathBuf,
     /// What is trained.
@@ -64,6 +66,8 @@ pub(crate) struct PluginsPlan {
     pub(crate) settle: Duration,
     /// The largest plugin file in bytes.
     pub(crate) file_bytes: u64,
+    /// What compiling one file may take.
+    pub(crate) compile: CompileLimits,
     /// What an instance without an entry may use.
     pub(crate) limits: Limits,
 }

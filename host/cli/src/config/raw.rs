@@ -44,6 +44,9 @@ pub(super) struct RawRun {
     /// Where to compute. Default "auto": a CUDA GPU where one can be used, else the CPU.
     #[schemars(with = "Option<DeviceChoice>")]
     pub(super) device: Option<String>,
+    /// Processes that share each batch. On GPUs each has one, from the one that `device` names on. Default 1.
+    #[schemars(range(min = 1, max = 1024))]
+    pub(super) ranks: Option<usize>,
     /// Folder of all runs. Default "runs".
     #[schemars(length(min = 1))]
     pub(super) folder: Option<String>,
@@ -181,6 +184,12 @@ pub(super) struct RawPlugins {
     /// The largest plugin file in MiB; time and memory of compiling go by it. Default 64.
     #[schemars(range(min = 1, max = 1024))]
     pub(super) file_mib: Option<u64>,
+    /// Seconds of processor time that compiling one plugin file may take, all threads together. Default 300.
+    #[schemars(range(min = 1, max = 86_400))]
+    pub(super) compile_seconds: Option<u64>,
+    /// MiB of address space that compiling one plugin file may take. Default 4096.
+    #[schemars(range(min = 64, max = 1_048_576))]
+    pub(super) compile_mib: Option<u64>,
     /// What each instance may use, unless its own entry says otherwise.
     pub(super) limits: Option<RawLimits>,
 }

@@ -35,6 +35,7 @@ pub(super) fn resolve(raw: RawConfig, file: &std::path::Path, findings: &mut Fin
         base: run.base,
         settings,
         device: run.device,
+        ranks: run.ranks,
         runs: run.folder,
         task: resolve_task(raw.task.unwrap_or_default()),
         plugins,
@@ -50,6 +51,7 @@ struct Run {
     name: String,
     seed: u64,
     device: DeviceChoice,
+    ranks: usize,
     folder: PathBuf,
     base: PathBuf,
 }
@@ -65,6 +67,7 @@ fn resolve_run(raw: RawRun, file: &std::path::Path, findings: &mut Findings<'_>)
         name,
         seed: raw.seed.unwrap_or(0),
         device: findings.read(&section.key("device"), raw.device, DeviceChoice::Auto),
+        ranks: raw.ranks.unwrap_or(1),
         folder: under(&base, raw.folder.as_deref().unwrap_or("runs")),
         base,
     }

@@ -15,6 +15,7 @@ use crate::{
     config::{InstancePlan, Plan},
     exit::Exit,
     problem::{Problem, Problems},
+    program,
 };
 
 /// A plugin of the run, and how it is to be started.
@@ -45,7 +46,11 @@ pub(super) struct Findings<'a> {
 ///
 /// When the engine or the cache's folder cannot be used.
 pub(crate) fn sandbox(plan: &Plan) -> Result<Sandbox, Problems> {
-    let config = SandboxConfig { cache: Some(plan.plugins.cache.clone()), file_bytes: plan.plugins.file_bytes };
+    let config = SandboxConfig {
+        cache: Some(plan.plugins.cache.clone()),
+        file_bytes: plan.plugins.file_bytes,
+        compiler: program::compiler(plan.plugins.compile),
+    };
     Sandbox::new(config).map_err(|error| {
         let help = "`plugins.cache` names the folder";
         Problems::from((Exit::Plugin, plan.problem_at(&["plugins", "cache"], error.to_string(), help)))

@@ -1,13 +1,14 @@
 //! Where the rooms meet: from a checked configuration to a run and its callbacks.
 //!
 //! It does not train and prints nothing. [`run`] prepares the trainer's side, [`callbacks()`] the sandbox's, and [`live()`]
-//! keeps it up to date while the run goes on.
+//! keeps it up to date while the run goes on; [`Ranks`] are the processes that share its batches.
 
 mod callbacks;
 mod dated;
 mod files;
 mod live;
 mod log;
+pub(crate) mod ranks;
 mod run;
 
 pub(crate) use self::{
@@ -15,5 +16,6 @@ pub(crate) use self::{
     dated::Dated,
     live::{Stories, TABLE, live},
     log::GuestLog,
+    ranks::Ranks,
     run::{Prepared, Resume, prepare},
 };

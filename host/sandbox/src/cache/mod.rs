@@ -22,6 +22,7 @@ use wasmtime::{Engine, component::Component};
 
 pub use self::entries::{CacheEntry, Cleared, clear_cache};
 use self::entries::{entries, name_parts};
+use crate::error::LoadErrorKind;
 
 /// Changed whenever the layout of an entry does.
 const MAGIC: &[u8; 24] = b"train-host compiled 0001";
@@ -69,14 +70,14 @@ impl Cache {
         hex(&hasher.0.finalize()[..8])
     }
 
-    /// The compiled form of a component, from disk or through `compile`.
-    pub(crate) fn get_or_compile<E>(
+    /// The compiled form of a plugin's file, from disk or through `compile`.
+    pub(crate) fn get_or_compile(
         &self,
         engine: &Engine,
-        component: &[u8],
-        compile: impl FnOnce() -> Result<Component, E>,
-    ) -> Result<Component, E> {
-        let entry = self.entry(component);
+        file: &[u8],
+        compile: impl FnOnce() -> Result<Vec<u8>, LoadErrorKind>,
+    ) -> Result<Component, LoadErrorKind> {
+        let entry = self.entry(file);
         let find = || read(&entry).and_then(|payload| deserialize(engine, &payload));
         if let Some(found) = find() {
             return Ok(found);
@@ -86,18 +87,16 @@ impl Cache {
         if let Some(found) = lock.as_ref().and_then(|_| find()) {
             return Ok(found);
         }
-        let compiled = compile()?;
+        let code = compile()?;
         // A folder that is full or gone costs time at the next start and nothing else.
-        if let Ok(payload) = compiled.serialize()
-            && self.write(&entry, &payload).is_ok()
-        {
+        if self.write(&entry, &code).is_ok() {
             self.shrink(&entry);
         }
-        Ok(compiled)
+        load(engine, &code)
     }
 
-    fn entry(&self, component: &[u8]) -> PathBuf {
-        self.folder.join(format!("{}-{}.{EXTENSION}", hex(&Sha256::digest(component)), self.engine))
+    fn entry(&self, file: &[u8]) -> PathBuf {
+        self.folder.join(format!("{}-{}.{EXTENSION}", hex(&Sha256::digest(file)), self.engine))
     }
 
     /// Waits until nobody else compiles this component. None where files can't be locked: then it is compiled twice.
@@ -164,14 +163,19 @@ fn read(entry: &Path) -> Option<Vec<u8>> {
     Some(bytes.split_off(at))
 }
 
+/// The component of code that has just been compiled.
+pub(crate) fn load(engine: &Engine, code: &[u8]) -> Result<Component, LoadErrorKind> {
+    deserialize(engine, code).ok_or_else(|| LoadErrorKind::Host("what was compiled cannot be loaded".into()))
+}
+
 #[expect(unsafe_code, reason = "the engine cannot check compiled code; the argument is below")]
 fn deserialize(engine: &Engine, payload: &[u8]) -> Option<Component> {
-    // SAFETY: the bytes must be what `Component::serialize` gave, unmodified. They come from a folder that only
-    // this user can write to (mode 0700, set when it was opened), under a name that contains the digest of the
-    // component and the engine's compatibility hash, and they have the digest that was written with them, so a
-    // torn or damaged file does not get here. The engine itself refuses code of another version, other settings
-    // or another target. What remains is that this very user, who could as well replace this program, forges
-    // an entry.
+    // SAFETY: the bytes must be what `Engine::precompile_component` gave, unmodified. Either they have just been
+    // compiled, here or by a process that this one has started for it; or they come from a folder that only this user
+    // can write to (mode 0700, set when it was opened), under a name that contains the digest of the file and the
+    // engine's compatibility hash, and they have the digest that was written with them, so a torn or damaged file does
+    // not get here. The engine itself refuses code of another version, other settings or another target. What remains
+    // is that this very user, who could as well replace this program, forges an entry.
     let component = unsafe { Component::deserialize(engine, payload) };
     component.ok()
 }
@@ -230,7 +234,7 @@ mod tests {
             let before = self.compiled.get();
             let compile = || {
                 self.compiled.set(before + 1);
-                Component::new(&self.engine, wat::parse_bytes(COMPONENT).unwrap())
+                Ok(self.engine.precompile_component(&wat::parse_bytes(COMPONENT).unwrap()).unwrap())
             };
             self.cache().get_or_compile(&self.engine, COMPONENT, compile).unwrap();
             self.compiled.get() > before
@@ -280,7 +284,7 @@ mod tests {
         let cache = fixture.cache();
         fs::remove_dir_all(&cache.folder).unwrap();
         let bytes = wat::parse_bytes(COMPONENT).unwrap();
-        let compile = || Component::new(&fixture.engine, &bytes);
+        let compile = || Ok(fixture.engine.precompile_component(&bytes).unwrap());
         assert!(cache.get_or_compile(&fixture.engine, COMPONENT, compile).is_ok());
     }
 
@@ -313,7 +317,7 @@ mod tests {
                     all_look.wait();
                     let compile = || {
                         compiled.fetch_add(1, Ordering::Relaxed);
-                        Component::new(&fixture.engine, wat::parse_bytes(COMPONENT).unwrap())
+                        Ok(fixture.engine.precompile_component(&wat::parse_bytes(COMPONENT).unwrap()).unwrap())
                     };
                     cache.get_or_compile(&fixture.engine, COMPONENT, compile).unwrap();
                 });

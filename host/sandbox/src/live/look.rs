@@ -17,7 +17,8 @@ use super::settling::Print;
 use crate::{
     LoadErrorKind,
     cache::hex,
-    component::{WASM, leb128, read_capped},
+    compile::{WASM, leb128},
+    component::read_capped,
 };
 
 /// The `*.wasm` files at the top of a folder, in the order of their names. Hidden ones are left out: programs that copy

@@ -26,7 +26,7 @@ use super::{
     swap::LiveTimes,
     watch::{Sighting, Watch},
 };
-use crate::{Plugin, Sandbox, threads::step_back};
+use crate::{Plugin, Sandbox, compile::step_back};
 
 pub(super) struct Worker {
     sandbox: Sandbox,

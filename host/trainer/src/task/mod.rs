@@ -5,6 +5,7 @@
 
 mod classification;
 mod language;
+mod scenario;
 
 use std::path::Path;
 
@@ -22,6 +23,7 @@ use schemars::Schema;
 pub use self::{
     classification::{Classification, ClassificationSettings},
     language::{LanguageModel, LanguageModelSettings},
+    scenario::{Course, Scenario, ScenarioSettings},
 };
 use crate::{Artifact, TrainError};
 
@@ -257,6 +259,7 @@ macro_rules! tasks {
 tasks! {
     "classification" => Classification, ClassificationSettings, "rows of numbers with a label, by an MLP or a small CNN";
     "language-model" => LanguageModel, LanguageModelSettings, "the next character of a text, by a decoder-only transformer";
+    "scenario" => Scenario, ScenarioSettings, "a made-up course without data, to try callbacks";
 }
 
 /// Whoever calls [`open`] has checked the settings against the schema; this error is for embedders who have not.

@@ -3,7 +3,7 @@
 use std::{path::PathBuf, time::Duration};
 
 use host_callback::{Grant, KnobGrant, Request};
-use host_sandbox::{Limits, OnFailure};
+use host_sandbox::{CompileLimits, Limits, OnFailure};
 use host_trainer::{OptimizerRule, Span, device::DeviceChoice};
 use serde_json::json;
 
@@ -16,6 +16,7 @@ const FULL: &str = r#"
 name = "digits"
 seed = 7
 device = "cuda:1"
+ranks = 3
 folder = "out"
 [task]
 kind = "language-model"
@@ -46,6 +47,8 @@ weight-decay = 0
 [plugins]
 folder = "callbacks"
 cache = "compiled"
+compile-seconds = 60
+compile-mib = 512
 limits = { fuel = 5000, deadline-ms = 200 }
 [[plugin]]
 name = "guard"
@@ -69,7 +72,7 @@ fn a_small_file_gets_the_documented_defaults() {
     let plan = plan(SMALL, &[]);
     let settings = &plan.settings;
     assert_eq!((settings.name.as_str(), settings.seed, plan.device), ("train", 0, DeviceChoice::Auto));
-    assert_eq!((settings.length, settings.until), (Span::Epochs(2), None));
+    assert_eq!((settings.length, settings.until, plan.ranks), (Span::Epochs(2), None, 1));
     assert_eq!((settings.batch_size, settings.accumulation, settings.drop_last, settings.keep), (32, 1, false, 2));
     assert_eq!((settings.evaluate_every, settings.save_every), (Some(Span::Epochs(1)), None));
     assert_eq!((settings.log_every, settings.clip_norm, settings.clip_value), (Span::Steps(10), 0.0, 0.0));
@@ -81,6 +84,7 @@ fn a_small_file_gets_the_documented_defaults() {
     assert_eq!((plan.plugins.folder, plan.plugins.limits), (PathBuf::from("plugins"), Limits::default()));
     assert_eq!((plan.plugins.watch, plan.plugins.settle), (true, Duration::from_millis(300)));
     assert_eq!(plan.plugins.file_bytes, 64 << 20);
+    assert_eq!(plan.plugins.compile, CompileLimits { seconds: 300, memory_bytes: 4 << 30 });
     assert!(plan.instances.is_empty());
     assert_eq!((plan.task.kind.as_str(), plan.task.settings), ("classification", json!({ "train": "a.csv" })));
 }
@@ -95,6 +99,7 @@ fn everything_that_is_written_counts() {
     let groups: Vec<_> = settings.groups.iter().map(|g| (g.name.as_str(), g.learning_rate, g.weight_decay)).collect();
     assert_eq!(groups, [("no-decay", 0.1, 0.0), ("rest", 0.1, 1e-4)]);
     assert_eq!(plan.plugins.cache, PathBuf::from("compiled"));
+    assert_eq!(plan.plugins.compile, CompileLimits { seconds: 60, memory_bytes: 512 << 20 });
 
     let [guard, stopper] = &plan.instances[..] else { panic!("{:?}", plan.instances) };
     assert_eq!((guard.file.clone(), guard.enabled, guard.order), (PathBuf::from("callbacks/guard.wasm"), true, None));
@@ -130,8 +135,8 @@ fn a_document_is_a_configuration_that_gives_the_same_plan_from_another_folder() 
         let base = std::path::absolute(".").unwrap();
         assert_eq!((&copy.base, &copy.runs), (&base, &base.join(&plan.runs)));
         assert_eq!(copy.settings, plan.settings, "{}", plan.document);
-        assert_eq!((&copy.task, copy.device), (&plan.task, plan.device));
-        assert_eq!(copy.plugins.limits, plan.plugins.limits);
+        assert_eq!((&copy.task, copy.device, copy.ranks), (&plan.task, plan.device, plan.ranks));
+        assert_eq!((copy.plugins.limits, copy.plugins.compile), (plan.plugins.limits, plan.plugins.compile));
         assert_eq!(copy.plugins.cache, base.join(&plan.plugins.cache));
         let rebased = plan.instances.iter().cloned().map(|mut instance| {
             instance.file = base.join(instance.file);

@@ -7,14 +7,14 @@
 use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata};
 use wit_parser::Resolve;
 
+use super::{MAX_WORDS_BYTES, MODULE, WASM, leb128};
 use crate::{
-    component::{MAX_WORDS_BYTES, MODULE, WASM, leb128},
     error::LoadErrorKind,
     text::clean,
 };
 
 /// The contract, and the world of it that plugins implement.
-const CONTRACT_WIT: &str = include_str!("../../../wit/0.1.0/callback.wit");
+const CONTRACT_WIT: &str = include_str!("../../../../wit/0.1.0/callback.wit");
 const WORLD: &str = "plugin";
 
 /// Makes a component of a core module that carries a component type.

@@ -1,4 +1,4 @@
-//! Threads that compile: with a large stack, few, and in a hurry only before a run begins.
+//! Threads that compile, or wait for a process that does: with a large stack, few, and in a hurry only before a run begins.
 //!
 //! They know nothing of components. Main type: [`Compilers`].
 

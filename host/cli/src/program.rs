@@ -1,0 +1,26 @@
+//! This very program, as another process of itself: other ranks of a run, and compilations under limits.
+//!
+//! It starts none. Main functions: [`path`], [`compiler`].
+
+use std::{io, path::PathBuf};
+
+use host_sandbox::{CompileLimits, Compiler, CompilerProcess};
+
+/// What to start for another process of this program.
+///
+/// # Errors
+///
+/// When the system does not tell.
+pub(crate) fn path() -> io::Result<PathBuf> {
+    // The file that is running, also where another one has taken its place or it was deleted.
+    if cfg!(target_os = "linux") { Ok("/proc/self/exe".into()) } else { std::env::current_exe() }
+}
+
+/// Plugins are compiled by processes of this program.
+pub(crate) fn compiler(limits: CompileLimits) -> Compiler {
+    match path() {
+        Ok(program) => Compiler::Process(CompilerProcess { program, arguments: vec!["compile".into()], limits }),
+        // Nowhere known; the size of a file still bounds what compiling it takes.
+        Err(_) => Compiler::Threads,
+    }
+}
