@@ -9,14 +9,11 @@ use burn::{
         Dropout, Embedding, EmbeddingConfig, Initializer, LayerNorm, LayerNormConfig, Linear, LinearConfig,
         loss::CrossEntropyLossConfig,
     },
-    tensor::{
-        Bool, Int, Tensor,
-        activation::{gelu, softmax},
-        backend::Backend,
-    },
+    tensor::{Bool, Int, Tensor, activation::softmax, backend::Backend},
 };
 
 use super::LanguageModelSettings;
+use crate::fused::gelu;
 
 /// Deviation of initial weights, as in GPT-2 (Radford et al., 2019).
 const DEVIATION: f64 = 0.02;

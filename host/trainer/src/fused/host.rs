@@ -1,0 +1,40 @@
+//! Tensors in the host's memory: their numbers, and work on them in tasks of a fixed size.
+//!
+//! It does not compute. Main function: [`each`].
+
+use burn::tensor::{Bytes, DType, Shape};
+use burn_flex::{FlexTensor, Layout};
+use rayon::prelude::*;
+
+/// Numbers of one task of an operation without rows: 64 KiB, which stay in the second cache.
+pub(super) const ELEMENTS: usize = 16_384;
+
+/// The numbers of a tensor that [`dense`] gave.
+pub(super) fn numbers(tensor: &FlexTensor) -> &[f32] {
+    tensor.storage()
+}
+
+/// The numbers of a tensor that [`dense`] gave, to be changed; they are copied first if somebody shares them.
+pub(super) fn numbers_mut(tensor: &mut FlexTensor) -> &mut [f32] {
+    tensor.storage_mut()
+}
+
+/// The tensor with its numbers side by side and nothing else in its memory; itself where it is so already.
+pub(super) fn dense(tensor: &FlexTensor) -> FlexTensor {
+    tensor.to_contiguous()
+}
+
+/// A tensor of these numbers.
+pub(super) fn tensor(numbers: Vec<f32>, shape: impl Into<Shape>) -> FlexTensor {
+    FlexTensor::new(Bytes::from_elems(numbers), Layout::contiguous(shape.into()), DType::F32)
+}
+
+/// Does the work of each task, on all threads of the pool, and gives the results in the tasks' order.
+pub(super) fn each<T: Send, R: Send>(tasks: impl Iterator<Item = T>, work: impl Fn(T) -> R + Sync) -> Vec<R> {
+    let tasks: Vec<T> = tasks.collect();
+    // To hand a single task over costs more than a small one takes.
+    if tasks.len() < 2 {
+        return tasks.into_iter().map(work).collect();
+    }
+    tasks.into_par_iter().map(&work).collect()
+}

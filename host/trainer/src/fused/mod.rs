@@ -1,0 +1,23 @@
+//! Operations of a network in one pass each over the host's memory, with burn's own operations for everything else.
+//!
+//! On the CPU most of a training step is lost outside matrix products: burn's autodiff composes GELU, attention, norms
+//! and losses of many small operations, each with a pass over memory and a new tensor. The functions here compute each
+//! of them, and its gradient, at once. They take and return burn's tensors of any backend: where that is
+//! `Autodiff<Flex>` or `Flex` and the numbers are 32-bit floats, the tensor is opened and the fused form runs;
+//! everywhere else burn's operations compute the same formula. A model is written once and knows nothing of this.
+//!
+//! Activations have two dimensions, `[rows, width]`, with all samples and positions as rows. The fused forms give the
+//! same bits for any number of threads: work is cut into tasks of a fixed size, and what they sum is added in their
+//! order. They differ from burn's in the last bits only. NaN and infinities come out where burn's come out.
+//!
+//! Each operation is a file, with the source of its formula. `operation` is the way from burn's tensors to them and
+//! back, and `simd` compiles their loops for several instruction sets.
+
+mod gelu;
+mod host;
+mod operation;
+mod simd;
+#[cfg(test)]
+mod testing;
+
+pub use gelu::gelu;
