@@ -6,6 +6,8 @@ use burn::tensor::{Bytes, DType, Shape};
 use burn_flex::{FlexTensor, Layout};
 use rayon::prelude::*;
 
+/// Rows of one task. Fixed, so that what tasks sum does not depend on the number of threads.
+pub(super) const ROWS: usize = 64;
 /// Numbers of one task of an operation without rows: 64 KiB, which stay in the second cache.
 pub(super) const ELEMENTS: usize = 16_384;
 
@@ -27,6 +29,11 @@ pub(super) fn dense(tensor: &FlexTensor) -> FlexTensor {
 /// A tensor of these numbers.
 pub(super) fn tensor(numbers: Vec<f32>, shape: impl Into<Shape>) -> FlexTensor {
     FlexTensor::new(Bytes::from_elems(numbers), Layout::contiguous(shape.into()), DType::F32)
+}
+
+/// The rows and columns of a tensor with two dimensions.
+pub(super) fn dims(tensor: &FlexTensor) -> [usize; 2] {
+    tensor.layout().shape().dims()
 }
 
 /// Does the work of each task, on all threads of the pool, and gives the results in the tasks' order.

@@ -11,13 +11,16 @@
 //! order. They differ from burn's in the last bits only. NaN and infinities come out where burn's come out.
 //!
 //! Each operation is a file, with the source of its formula. `operation` is the way from burn's tensors to them and
-//! back, and `simd` compiles their loops for several instruction sets.
+//! back, `simd` compiles their loops for several instruction sets, and `matrix` calls the matrix product.
 
+mod attention;
 mod gelu;
 mod host;
+mod matrix;
 mod operation;
 mod simd;
 #[cfg(test)]
 mod testing;
 
+pub use attention::{Heads, causal_attention};
 pub use gelu::gelu;

@@ -55,6 +55,12 @@ impl Given {
         given
     }
 
+    /// One number is another.
+    pub(super) fn with(mut self, at: usize, number: f32) -> Self {
+        self.numbers[at] = number;
+        self
+    }
+
     /// The same shape, as a view whose rows are not side by side.
     pub(super) fn transposed(mut self) -> Self {
         self.is_transposed = true;
@@ -74,7 +80,7 @@ fn read<B: Backend>(tensor: Tensor<B, 2>) -> Vec<f32> {
 }
 
 /// The result and the gradient of each input, where every element of the result has a weight of its own.
-fn results<B: AutodiffBackend<Device = FlexDevice>>(case: &impl Case, given: &[Given]) -> Vec<Vec<f32>> {
+pub(super) fn results<B: AutodiffBackend<Device = FlexDevice>>(case: &impl Case, given: &[Given]) -> Vec<Vec<f32>> {
     let inputs: Vec<Tensor<B, 2>> = given.iter().map(|input| input.tensor(&FlexDevice).require_grad()).collect();
     let result = case.run(inputs.clone());
     let shape = result.dims();

@@ -9,11 +9,11 @@ use burn::{
         Dropout, Embedding, EmbeddingConfig, Initializer, LayerNorm, LayerNormConfig, Linear, LinearConfig,
         loss::CrossEntropyLossConfig,
     },
-    tensor::{Bool, Int, Tensor, activation::softmax, backend::Backend},
+    tensor::{Int, Tensor, backend::Backend},
 };
 
 use super::LanguageModelSettings;
-use crate::fused::gelu;
+use crate::fused::{Heads, causal_attention, gelu};
 
 /// Deviation of initial weights, as in GPT-2 (Radford et al., 2019).
 const DEVIATION: f64 = 0.02;
@@ -61,28 +61,19 @@ impl<B: Backend> Transformer<B> {
     /// the model's. In training, a part `dropout` of the activations is dropped.
     pub(super) fn forward(&self, tokens: Tensor<B, 2, Int>, dropout: f64) -> Tensor<B, 2> {
         let [batch, context] = tokens.dims();
-        let device = tokens.device();
         let embedded = self.tokens.forward(tokens);
         let positions = self.positions.val().narrow(0, 0, context).unsqueeze::<3>();
         let width = embedded.dims()[2];
         let x = (embedded + positions).reshape([batch * context, width]);
-        let mask = Tensor::<B, 2, Bool>::tril_mask([context, context], 0, &device);
-        let shape = Shape { batch, context, heads: self.heads };
+        let heads = Heads { batch, context, heads: self.heads };
         let dropout = Dropout { prob: dropout };
-        let x = self.blocks.iter().fold(dropout.forward(x), |x, block| block.forward(x, shape, &mask, &dropout));
+        let x = self.blocks.iter().fold(dropout.forward(x), |x, block| block.forward(x, heads, &dropout));
         let x = self.norm.forward(x);
         match &self.head {
             Some(head) => head.forward(x),
             None => x.matmul(self.tokens.weight.val().transpose()),
         }
     }
-}
-
-#[derive(Clone, Copy)]
-struct Shape {
-    batch: usize,
-    context: usize,
-    heads: usize,
 }
 
 impl<B: Backend> Block<B> {
@@ -100,27 +91,12 @@ impl<B: Backend> Block<B> {
         }
     }
 
-    fn forward(&self, x: Tensor<B, 2>, shape: Shape, mask: &Tensor<B, 2, Bool>, dropout: &Dropout) -> Tensor<B, 2> {
-        let attended = self.attend(self.attention_norm.forward(x.clone()), shape, mask);
+    fn forward(&self, x: Tensor<B, 2>, heads: Heads, dropout: &Dropout) -> Tensor<B, 2> {
+        let attended = self.attention_in.forward(self.attention_norm.forward(x.clone()));
+        let attended = self.attention_out.forward(causal_attention(attended, heads));
         let x = x + dropout.forward(attended);
         let hidden = gelu(self.feed_forward_in.forward(self.feed_forward_norm.forward(x.clone())));
         x + dropout.forward(self.feed_forward_out.forward(hidden))
-    }
-
-    /// Causal attention: softmax(q k^T / sqrt(d)) v over the tokens up to each one (Vaswani et al., 2017).
-    fn attend(&self, x: Tensor<B, 2>, shape: Shape, mask: &Tensor<B, 2, Bool>) -> Tensor<B, 2> {
-        let Shape { batch, context, heads } = shape;
-        let width = x.dims()[1];
-        let size = width / heads;
-        let split = |part: Tensor<B, 2>| part.reshape([batch, context, heads, size]).swap_dims(1, 2);
-        let mut parts = self.attention_in.forward(x).chunk(3, 1).into_iter().map(split);
-        let mut next = || parts.next().expect("three parts were cut");
-        let (query, key, value) = (next(), next(), next());
-        let scores = query.matmul(key.transpose()).div_scalar((size as f64).sqrt());
-        let scores =
-            scores.mask_fill(mask.clone().unsqueeze::<4>().expand([batch, heads, context, context]), f32::NEG_INFINITY);
-        let mixed = softmax(scores, 3).matmul(value).swap_dims(1, 2).reshape([batch * context, width]);
-        self.attention_out.forward(mixed)
     }
 }
 
