@@ -13,6 +13,7 @@
 //! Each operation is a file, with the source of its formula. `operation` is the way from burn's tensors to them and
 //! back, `simd` compiles their loops for several instruction sets, and `matrix` calls the matrix product.
 
+mod adamw;
 mod attention;
 mod gelu;
 mod host;
@@ -22,5 +23,7 @@ mod simd;
 #[cfg(test)]
 mod testing;
 
+pub(crate) use adamw::{AdamW, Moved, adamw};
 pub use attention::{Heads, causal_attention};
 pub use gelu::gelu;
+pub(crate) use operation::{primitive, tensor};
