@@ -36,6 +36,12 @@ pub(super) fn dims(tensor: &FlexTensor) -> [usize; 2] {
     tensor.layout().shape().dims()
 }
 
+/// How many numbers the rows of one task have.
+pub(super) fn task_of_rows(width: usize) -> usize {
+    // Rows without numbers make no task, but a chunk's size is never 0.
+    (ROWS * width).max(1)
+}
+
 /// Does the work of each task, on all threads of the pool, and gives the results in the tasks' order.
 pub(super) fn each<T: Send, R: Send>(tasks: impl Iterator<Item = T>, work: impl Fn(T) -> R + Sync) -> Vec<R> {
     let tasks: Vec<T> = tasks.collect();
@@ -44,4 +50,12 @@ pub(super) fn each<T: Send, R: Send>(tasks: impl Iterator<Item = T>, work: impl 
         return tasks.into_iter().map(work).collect();
     }
     tasks.into_par_iter().map(&work).collect()
+}
+
+/// The sum of rows of equal length that tasks have summed, added in the tasks' order.
+pub(super) fn sum_of(parts: Vec<Vec<f32>>, width: usize) -> Vec<f32> {
+    parts.into_iter().fold(vec![0.0; width], |mut sum, part| {
+        sum.iter_mut().zip(part).for_each(|(sum, part)| *sum += part);
+        sum
+    })
 }

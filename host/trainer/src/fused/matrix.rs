@@ -5,6 +5,7 @@
 
 use std::{marker::PhantomData, ops::Range};
 
+use burn_flex::FlexTensor;
 use gemm::Parallelism;
 
 /// A matrix in memory that somebody else has too: the element at (row, column) is at
@@ -22,6 +23,19 @@ impl<'a> Matrix<'a> {
     /// Rows that lie one behind the other, of so many columns each.
     pub(super) fn new(numbers: &'a [f32], [rows, columns]: [usize; 2]) -> Self {
         Self::strided(numbers, [rows, columns], [columns, 1])
+    }
+
+    /// A tensor with two dimensions, which does not count backwards through its memory.
+    pub(super) fn of(tensor: &'a FlexTensor) -> Self {
+        let layout = tensor.layout();
+        let stride = |dimension: usize| usize::try_from(layout.strides()[dimension]).expect("it counts forwards");
+        let numbers = tensor.storage::<f32>().get(layout.start_offset()..).unwrap_or_default();
+        Self::strided(numbers, layout.shape().dims(), [stride(0), stride(1)])
+    }
+
+    /// Rows and columns.
+    pub(super) fn dims(&self) -> [usize; 2] {
+        [self.rows, self.columns]
     }
 
     fn strided(numbers: &'a [f32], [rows, columns]: [usize; 2], [row_stride, column_stride]: [usize; 2]) -> Self {

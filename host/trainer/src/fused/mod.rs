@@ -15,8 +15,11 @@
 
 mod adamw;
 mod attention;
+mod cross_entropy;
 mod gelu;
 mod host;
+mod layer_norm;
+mod linear;
 mod matrix;
 mod operation;
 mod simd;
@@ -25,5 +28,8 @@ mod testing;
 
 pub(crate) use adamw::{AdamW, Moved, adamw};
 pub use attention::{Heads, causal_attention};
+pub use cross_entropy::cross_entropy;
 pub use gelu::gelu;
+pub use layer_norm::layer_norm;
+pub use linear::{linear, linear_with};
 pub(crate) use operation::{primitive, tensor};

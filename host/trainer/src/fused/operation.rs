@@ -60,6 +60,11 @@ pub(super) fn is<A: 'static, B: 'static>() -> bool {
     TypeId::of::<A>() == TypeId::of::<B>()
 }
 
+/// Whether a backend's tensors are in the host's memory, where fused operations work.
+pub(super) fn is_on_host<B: Backend>() -> bool {
+    is::<B, Trained>() || is::<B, Flex>()
+}
+
 /// A value under another name of its type.
 pub(super) fn same<A: 'static, B: 'static>(value: A) -> B {
     let mut value = Some(value);

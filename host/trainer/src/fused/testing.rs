@@ -67,6 +67,10 @@ impl Given {
         self
     }
 
+    pub(super) fn transposed_if(self, is_transposed: bool) -> Self {
+        Self { is_transposed, ..self }
+    }
+
     fn tensor<B: Backend>(&self, device: &B::Device) -> Tensor<B, 2> {
         let [rows, columns] = self.shape;
         let shape = if self.is_transposed { [columns, rows] } else { [rows, columns] };

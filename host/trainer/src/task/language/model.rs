@@ -5,18 +5,17 @@
 
 use burn::{
     module::{Module, Param},
-    nn::{
-        Dropout, Embedding, EmbeddingConfig, Initializer, LayerNorm, LayerNormConfig, Linear, LinearConfig,
-        loss::CrossEntropyLossConfig,
-    },
+    nn::{Dropout, Embedding, EmbeddingConfig, Initializer, LayerNorm, LayerNormConfig, Linear, LinearConfig},
     tensor::{Int, Tensor, backend::Backend},
 };
 
 use super::LanguageModelSettings;
-use crate::fused::{Heads, causal_attention, gelu};
+use crate::fused::{Heads, causal_attention, gelu, layer_norm, linear, linear_with};
 
 /// Deviation of initial weights, as in GPT-2 (Radford et al., 2019).
 const DEVIATION: f64 = 0.02;
+/// Keeps the variance of a norm from 0, as in GPT-2.
+const EPSILON: f64 = 1e-5;
 
 /// The model.
 #[derive(Module, Debug)]
@@ -52,7 +51,7 @@ impl<B: Backend> Transformer<B> {
             positions: normal.init([settings.context, width], device),
             blocks: (0..settings.layers).map(|_| Block::new(settings, device)).collect(),
             norm: norm(settings, device),
-            head: (!settings.tied_head).then(|| linear(settings, width, vocabulary, DEVIATION, device)),
+            head: (!settings.tied_head).then(|| layer(settings, width, vocabulary, DEVIATION, device)),
             heads: settings.heads,
         }
     }
@@ -68,10 +67,10 @@ impl<B: Backend> Transformer<B> {
         let heads = Heads { batch, context, heads: self.heads };
         let dropout = Dropout { prob: dropout };
         let x = self.blocks.iter().fold(dropout.forward(x), |x, block| block.forward(x, heads, &dropout));
-        let x = self.norm.forward(x);
+        let x = normalized(&self.norm, x);
         match &self.head {
-            Some(head) => head.forward(x),
-            None => x.matmul(self.tokens.weight.val().transpose()),
+            Some(head) => linear(x, head, None),
+            None => linear_with(x, self.tokens.weight.val().transpose(), None, None),
         }
     }
 }
@@ -83,28 +82,39 @@ impl<B: Backend> Block<B> {
         let residual = DEVIATION / (2.0 * settings.layers as f64).sqrt();
         Self {
             attention_norm: norm(settings, device),
-            attention_in: linear(settings, width, 3 * width, DEVIATION, device),
-            attention_out: linear(settings, width, width, residual, device),
+            attention_in: layer(settings, width, 3 * width, DEVIATION, device),
+            attention_out: layer(settings, width, width, residual, device),
             feed_forward_norm: norm(settings, device),
-            feed_forward_in: linear(settings, width, 4 * width, DEVIATION, device),
-            feed_forward_out: linear(settings, 4 * width, width, residual, device),
+            feed_forward_in: layer(settings, width, 4 * width, DEVIATION, device),
+            feed_forward_out: layer(settings, 4 * width, width, residual, device),
         }
     }
 
     fn forward(&self, x: Tensor<B, 2>, heads: Heads, dropout: &Dropout) -> Tensor<B, 2> {
-        let attended = self.attention_in.forward(self.attention_norm.forward(x.clone()));
-        let attended = self.attention_out.forward(causal_attention(attended, heads));
-        let x = x + dropout.forward(attended);
-        let hidden = gelu(self.feed_forward_in.forward(self.feed_forward_norm.forward(x.clone())));
-        x + dropout.forward(self.feed_forward_out.forward(hidden))
+        let attended = linear(normalized(&self.attention_norm, x.clone()), &self.attention_in, None);
+        let x = added(x, causal_attention(attended, heads), &self.attention_out, dropout);
+        let hidden = linear(normalized(&self.feed_forward_norm, x.clone()), &self.feed_forward_in, None);
+        added(x, gelu(hidden), &self.feed_forward_out, dropout)
     }
 }
 
-fn norm<B: Backend>(settings: &LanguageModelSettings, device: &B::Device) -> LayerNorm<B> {
-    LayerNormConfig::new(settings.width).with_bias(settings.bias).init(device)
+/// The residual stream with a layer's result, of which a part is dropped, added to it.
+fn added<B: Backend>(x: Tensor<B, 2>, hidden: Tensor<B, 2>, layer: &Linear<B>, dropout: &Dropout) -> Tensor<B, 2> {
+    match dropout.prob {
+        0.0 => linear(hidden, layer, Some(x)),
+        _ => x + dropout.forward(linear(hidden, layer, None)),
+    }
 }
 
-fn linear<B: Backend>(
+fn normalized<B: Backend>(norm: &LayerNorm<B>, x: Tensor<B, 2>) -> Tensor<B, 2> {
+    layer_norm(x, norm.gamma.val(), norm.beta.as_ref().map(|beta| beta.val()), EPSILON)
+}
+
+fn norm<B: Backend>(settings: &LanguageModelSettings, device: &B::Device) -> LayerNorm<B> {
+    LayerNormConfig::new(settings.width).with_epsilon(EPSILON).with_bias(settings.bias).init(device)
+}
+
+fn layer<B: Backend>(
     settings: &LanguageModelSettings,
     inputs: usize,
     outputs: usize,
@@ -113,18 +123,6 @@ fn linear<B: Backend>(
 ) -> Linear<B> {
     let initializer = Initializer::Normal { mean: 0.0, std: deviation };
     LinearConfig::new(inputs, outputs).with_bias(settings.bias).with_initializer(initializer).init(device)
-}
-
-/// Mean cross entropy of logits `[n, vocabulary]` against the right tokens `[n]`, in nats. A part `smoothing` of the
-/// target is spread over all tokens.
-pub(super) fn cross_entropy<B: Backend>(
-    logits: Tensor<B, 2>,
-    targets: Tensor<B, 1, Int>,
-    smoothing: f64,
-) -> Tensor<B, 1> {
-    let device = logits.device();
-    let smoothing = Some(smoothing as f32).filter(|smoothing| *smoothing > 0.0);
-    CrossEntropyLossConfig::new().with_smoothing(smoothing).init(&device).forward(logits, targets)
 }
 
 /// The model in a few words.
