@@ -22,7 +22,9 @@ mod layer_norm;
 mod linear;
 mod matrix;
 mod operation;
+mod rms_norm;
 mod simd;
+mod swiglu;
 #[cfg(test)]
 mod testing;
 
@@ -33,3 +35,5 @@ pub use gelu::gelu;
 pub use layer_norm::layer_norm;
 pub use linear::{linear, linear_with};
 pub(crate) use operation::{primitive, tensor};
+pub use rms_norm::rms_norm;
+pub use swiglu::swiglu;

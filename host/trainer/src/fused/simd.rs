@@ -184,6 +184,12 @@ pub(super) fn normal(x: f32) -> (f32, f32) {
     (if x < 0.0 { tail } else { 1.0 - tail }, bell)
 }
 
+/// `1 / (1 + e^-x)`.
+#[inline(always)]
+pub(super) fn sigmoid(x: f32) -> f32 {
+    1.0 / (1.0 + exp(-x))
+}
+
 /// The level that a test's thread runs kernels at.
 #[cfg(test)]
 pub(super) mod chosen {
