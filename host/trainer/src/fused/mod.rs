@@ -8,7 +8,8 @@
 //!
 //! Activations have two dimensions, `[rows, width]`, with all samples and positions as rows. The fused forms give the
 //! same bits for any number of threads: work is cut into tasks of a fixed size, and what they sum is added in their
-//! order. They differ from burn's in the last bits only. NaN and infinities come out where burn's come out.
+//! order. They differ from burn's in the last bits only. NaN and infinities come out where burn's come out, except that
+//! what attention's mask hides stays out of it.
 //!
 //! Each operation is a file, with the source of its formula. `operation` is the way from burn's tensors to them and
 //! back, `simd` compiles their loops for several instruction sets, and `matrix` calls the matrix product.
@@ -26,7 +27,7 @@ mod rms_norm;
 mod simd;
 mod swiglu;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 
 pub(crate) use adamw::{AdamW, Moved, adamw};
 pub use attention::{Heads, causal_attention};

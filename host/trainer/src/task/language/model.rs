@@ -133,3 +133,69 @@ pub(super) fn words(settings: &LanguageModelSettings, vocabulary: usize) -> Stri
         settings.layers, settings.heads, settings.width, settings.context
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use burn::{
+        backend::{Flex, flex::FlexDevice},
+        module::AutodiffModule,
+        optim::{AdamWConfig, GradientsParams, Optimizer},
+        tensor::{
+            TensorData,
+            backend::{AutodiffBackend, Backend as _},
+        },
+    };
+    use serde_json::json;
+
+    use super::*;
+    use crate::fused::{
+        cross_entropy,
+        testing::{Fused, Plain},
+    };
+
+    const VOCABULARY: usize = 17;
+
+    fn tokens(batch: usize, context: usize, first: usize) -> Vec<i64> {
+        (first..first + batch * context).map(|at| (at % 6 * (at % 5) % VOCABULARY) as i64).collect()
+    }
+
+    /// Losses of training steps from the same weights.
+    fn losses<B>(start: &Transformer<Fused>, smoothing: f64, steps: usize) -> Vec<f32>
+    where
+        B: AutodiffBackend<InnerBackend = Flex, Device = FlexDevice>,
+    {
+        let (batch, context) = (3, 12);
+        let mut model = Transformer::<B>::from_inner(start.valid());
+        let mut optimizer = AdamWConfig::new().with_weight_decay(0.1).init::<B, Transformer<B>>();
+        let step = |step: usize| {
+            let windows = |shift: usize| tokens(batch, context, step * 36 % 720 + shift);
+            let inputs = Tensor::from_data(TensorData::new(windows(0), [batch, context]), &FlexDevice);
+            let targets = Tensor::from_data(TensorData::new(windows(1), [batch * context]), &FlexDevice);
+            let loss = cross_entropy(model.forward(inputs, 0.0), targets, smoothing);
+            let gradients = GradientsParams::from_grads(loss.backward(), &model);
+            model = optimizer.step(2e-4, model.clone(), gradients);
+            loss.into_data().iter::<f32>().next().unwrap()
+        };
+        (0..steps).map(step).collect()
+    }
+
+    #[test]
+    fn fused_operations_train_as_burns_do() {
+        for (bias, tied_head, smoothing) in [(false, true, 0.0), (true, false, 0.1)] {
+            let settings = json!({
+                "data": "", "context": 12, "layers": 2, "heads": 2, "width": 24, "bias": bias, "tied-head": tied_head,
+            });
+            let settings: LanguageModelSettings = serde_json::from_value(settings).unwrap();
+            Fused::seed(&FlexDevice, 1);
+            let start = Transformer::<Fused>::new(&settings, VOCABULARY, &FlexDevice);
+            let fused = losses::<Fused>(&start, smoothing, 300);
+            let plain = losses::<Plain>(&start, smoothing, 300);
+            for (step, (fused, plain)) in fused.iter().zip(&plain).enumerate() {
+                assert!((fused - plain).abs() < 1e-4, "bias {bias}, step {step}: {fused} and {plain}");
+            }
+            assert!(fused[299] < 0.8 * fused[0], "it learns: {} and {}", fused[0], fused[299]);
+            assert_ne!(fused, plain, "the second one is burn's");
+            assert_eq!(losses::<Fused>(&start, smoothing, 20), fused[..20], "and again to the bit");
+        }
+    }
+}
