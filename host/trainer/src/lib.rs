@@ -21,6 +21,7 @@ mod current;
 pub mod device;
 mod error;
 mod event;
+pub mod fused;
 mod gradients;
 mod guarded;
 mod host_sums;

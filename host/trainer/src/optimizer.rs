@@ -8,13 +8,17 @@ use burn::{
     module::{AutodiffModule, ModuleMapper, Param, ParamId},
     optim::{AdamWConfig, AdamWState, AdaptiveMomentumState, GradientsParams, SimpleOptimizer},
     tensor::{
-        Tensor, TensorPrimitive,
+        Tensor,
         backend::{AutodiffBackend, Backend},
         ops::FloatTensor,
     },
 };
 
-use crate::{OptimizerRule, parameters::Parameters};
+use crate::{
+    OptimizerRule,
+    fused::{self, AdamW, Moved, primitive, tensor},
+    parameters::Parameters,
+};
 
 /// The rates of one group at one step.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -41,7 +45,7 @@ pub(crate) struct Slots<I: Backend> {
 
 impl<I: Backend> Slots<I> {
     fn tensor<const D: usize>(&self, at: usize) -> Option<Tensor<I, D>> {
-        self.tensors.get(at).map(|primitive| Tensor::from_primitive(TensorPrimitive::Float(primitive.clone())))
+        self.tensors.get(at).cloned().map(tensor)
     }
 }
 
@@ -91,7 +95,7 @@ impl<B: AutodiffBackend> Optimizer<B> {
         let past = self.slots.remove(&id);
         let (value, slots) = match self.rule {
             OptimizerRule::Adamw { beta1, beta2, epsilon } => {
-                adamw((beta1, beta2, epsilon), value, gradient, past, rates)
+                adamw((beta1, beta2), epsilon, value, gradient, past, rates)
             }
             OptimizerRule::Sgd { momentum, dampening, nesterov } => {
                 sgd((momentum, dampening, nesterov), value, gradient, past, rates)
@@ -126,30 +130,44 @@ impl<B: AutodiffBackend> ModuleMapper<B> for Update<'_, B> {
     }
 }
 
-/// burn's own AdamW, whose weight decay is fixed when it is built: it is built anew for each update.
+/// AdamW in one pass where the tensors allow it, or else burn's own.
 fn adamw<I: Backend, const D: usize>(
-    (beta1, beta2, epsilon): (f32, f32, f32),
+    betas: (f32, f32),
+    epsilon: f32,
     value: Tensor<I, D>,
     gradient: Tensor<I, D>,
     past: Option<Slots<I>>,
     rates: Rates,
 ) -> (Tensor<I, D>, Slots<I>) {
-    let rule = AdamWConfig::new()
-        .with_beta_1(beta1)
-        .with_beta_2(beta2)
-        .with_epsilon(epsilon)
-        .with_weight_decay(rates.weight_decay as f32)
-        .build();
-    let state = past.and_then(|slots| {
-        let (moment_1, moment_2) = (slots.tensor(0)?, slots.tensor(1)?);
-        Some(AdamWState {
-            momentum: AdaptiveMomentumState { time: slots.time, moment_1, moment_2, max_moment_2: None },
-        })
-    });
-    let (value, state) = rule.step(rates.learning_rate, value, gradient, state);
+    let time = past.as_ref().map_or(0, |slots| slots.time) + 1;
+    // The moments are handed over: a tensor that is held here too could not be changed in place.
+    let [first, second] = past
+        .and_then(|slots| slots.tensors.try_into().ok())
+        .unwrap_or_else(|| [(); 2].map(|()| primitive(value.zeros_like())));
+    let rule = AdamW { betas, epsilon, rate: rates.learning_rate, decay: rates.weight_decay, time };
+    let [value, first, second] = fused::adamw::<I>(rule, primitive(gradient), [primitive(value), first, second])
+        .unwrap_or_else(|(gradient, moved)| composed::<I, D>(rule, gradient, moved));
+    (tensor(value), Slots { time, tensors: vec![first, second] })
+}
+
+/// burn's own AdamW, whose weight decay is fixed when it is built: it is built anew for each update.
+fn composed<I: Backend, const D: usize>(
+    rule: AdamW,
+    gradient: FloatTensor<I>,
+    [value, first, second]: Moved<I>,
+) -> Moved<I> {
+    let state = AdaptiveMomentumState {
+        time: rule.time - 1,
+        moment_1: tensor::<I, D>(first),
+        moment_2: tensor(second),
+        max_moment_2: None,
+    };
+    let config = AdamWConfig::new().with_beta_1(rule.betas.0).with_beta_2(rule.betas.1).with_epsilon(rule.epsilon);
+    let burns = config.with_weight_decay(rule.decay as f32).build();
+    let state = Some(AdamWState { momentum: state });
+    let (value, state) = burns.step(rule.rate, tensor::<I, D>(value), tensor(gradient), state);
     let momentum = state.expect("AdamW always returns its state").momentum;
-    let tensors = vec![primitive(momentum.moment_1), primitive(momentum.moment_2)];
-    (value, Slots { time: momentum.time, tensors })
+    [value, momentum.moment_1, momentum.moment_2].map(primitive)
 }
 
 /// SGD as PyTorch defines it: `g += decay * w; v = momentum * v + (1 - dampening) * g` (`v = g` at first),
@@ -173,10 +191,6 @@ fn sgd<I: Backend, const D: usize>(
     };
     let direction = if nesterov { gradient + velocity.clone().mul_scalar(momentum) } else { velocity.clone() };
     (value - direction.mul_scalar(rates.learning_rate), Slots { time, tensors: vec![primitive(velocity)] })
-}
-
-fn primitive<I: Backend, const D: usize>(tensor: Tensor<I, D>) -> FloatTensor<I> {
-    tensor.into_primitive().tensor()
 }
 
 #[cfg(test)]

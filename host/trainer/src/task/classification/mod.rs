@@ -8,12 +8,9 @@ mod scores;
 
 use std::path::Path;
 
-use burn::{
-    nn::loss::CrossEntropyLossConfig,
-    tensor::{
-        Int, Tensor, TensorData,
-        backend::{AutodiffBackend, Backend},
-    },
+use burn::tensor::{
+    Int, Tensor, TensorData,
+    backend::{AutodiffBackend, Backend},
 };
 use host_callback::{MeasurementSpec, Value};
 use schemars::JsonSchema;
@@ -21,7 +18,7 @@ use serde::Deserialize;
 
 use self::{data::Table, model::Classifier, scores::Confusion};
 use super::{Asked, Description, Size, Step, Task, fraction};
-use crate::{Artifact, TrainError};
+use crate::{Artifact, TrainError, fused::cross_entropy};
 
 /// `[task]` for `kind = "classification"`.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
@@ -160,7 +157,7 @@ impl Classification {
         for rows in rows.chunks(EVALUATION_BATCH) {
             let samples = self.samples::<B>(rows, device);
             let logits = model.forward(samples.features, 0.0);
-            let mean = CrossEntropyLossConfig::new().init(device).forward(logits.clone(), samples.labels.clone());
+            let mean = cross_entropy(logits.clone(), samples.labels.clone(), 0.0);
             loss += mean.into_scalar_f64() * rows.len() as f64;
             let guesses = logits.argmax(1).into_data().iter::<i64>().collect::<Vec<_>>();
             let truths = samples.labels.into_data().iter::<i64>().collect::<Vec<_>>();
@@ -238,10 +235,7 @@ impl<B: AutodiffBackend> Task<B> for Classification {
     fn step(&self, model: &Classifier<B>, batch: Samples<B>, asked: Asked<'_>) -> Step<B> {
         let &[dropout, smoothing] = asked.knobs else { unreachable!("the description has two knobs") };
         let logits = model.forward(batch.features, dropout);
-        let smoothing = Some(smoothing as f32).filter(|smoothing| *smoothing > 0.0);
-        let device = logits.device();
-        let criterion = CrossEntropyLossConfig::new().with_smoothing(smoothing).init(&device);
-        let loss = criterion.forward(logits.clone(), batch.labels.clone());
+        let loss = cross_entropy(logits.clone(), batch.labels.clone(), smoothing);
         let (logits, labels) = (logits.inner(), batch.labels.inner());
         let mut vectors: Vec<Box<dyn FnOnce() -> Vec<f32>>> = Vec::new();
         if asked.vectors {

@@ -13,7 +13,7 @@ use burn::{
 };
 
 use super::{ClassificationSettings, ModelKind};
-use crate::TrainError;
+use crate::{TrainError, fused::linear};
 
 /// Convolutions (none for the MLP), then fully connected layers; ReLU between all of them.
 #[derive(Module, Debug)]
@@ -61,7 +61,7 @@ impl<B: Backend> Classifier<B> {
             if at + 1 == self.layers.len() {
                 x = Dropout { prob: dropout }.forward(x);
             }
-            x = layer.forward(x);
+            x = linear(x, layer, None);
         }
         x
     }

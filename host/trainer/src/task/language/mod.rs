@@ -18,7 +18,7 @@ use serde::Deserialize;
 
 use self::{model::Transformer, text::Text};
 use super::{Asked, Derived, Description, Size, Step, Task, fraction};
-use crate::{Artifact, TrainError};
+use crate::{Artifact, TrainError, fused::cross_entropy};
 
 /// `[task]` for `kind = "language-model"`.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
@@ -160,7 +160,7 @@ impl LanguageModel {
         let mut loss = 0.0;
         for starts in starts.chunks((EVALUATION_TOKENS / context).max(1)) {
             let windows = self.windows::<B>(tokens, starts, device);
-            let mean = model::cross_entropy(model.forward(windows.inputs, 0.0), windows.targets, 0.0);
+            let mean = cross_entropy(model.forward(windows.inputs, 0.0), windows.targets, 0.0);
             loss += crate::scalar(mean) * starts.len() as f64;
         }
         loss / starts.len() as f64
@@ -225,7 +225,7 @@ impl<B: AutodiffBackend> Task<B> for LanguageModel {
                 losses.mean_dim(1).into_data().iter::<f32>().collect()
             }));
         }
-        Step { loss: model::cross_entropy(logits, batch.targets, smoothing), measured: Vec::new(), vectors }
+        Step { loss: cross_entropy(logits, batch.targets, smoothing), measured: Vec::new(), vectors }
     }
 
     fn evaluate(&self, model: &Transformer<B::InnerBackend>, device: &B::Device) -> Vec<(String, Value)> {

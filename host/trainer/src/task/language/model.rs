@@ -5,21 +5,17 @@
 
 use burn::{
     module::{Module, Param},
-    nn::{
-        Dropout, Embedding, EmbeddingConfig, Initializer, LayerNorm, LayerNormConfig, Linear, LinearConfig,
-        loss::CrossEntropyLossConfig,
-    },
-    tensor::{
-        Bool, Int, Tensor,
-        activation::{gelu, softmax},
-        backend::Backend,
-    },
+    nn::{Dropout, Embedding, EmbeddingConfig, Initializer, LayerNorm, LayerNormConfig, Linear, LinearConfig},
+    tensor::{Int, Tensor, backend::Backend},
 };
 
 use super::LanguageModelSettings;
+use crate::fused::{Heads, causal_attention, gelu, layer_norm, linear, linear_with};
 
 /// Deviation of initial weights, as in GPT-2 (Radford et al., 2019).
 const DEVIATION: f64 = 0.02;
+/// Keeps the variance of a norm from 0, as in GPT-2.
+const EPSILON: f64 = 1e-5;
 
 /// The model.
 #[derive(Module, Debug)]
@@ -55,7 +51,7 @@ impl<B: Backend> Transformer<B> {
             positions: normal.init([settings.context, width], device),
             blocks: (0..settings.layers).map(|_| Block::new(settings, device)).collect(),
             norm: norm(settings, device),
-            head: (!settings.tied_head).then(|| linear(settings, width, vocabulary, DEVIATION, device)),
+            head: (!settings.tied_head).then(|| layer(settings, width, vocabulary, DEVIATION, device)),
             heads: settings.heads,
         }
     }
@@ -64,28 +60,19 @@ impl<B: Backend> Transformer<B> {
     /// the model's. In training, a part `dropout` of the activations is dropped.
     pub(super) fn forward(&self, tokens: Tensor<B, 2, Int>, dropout: f64) -> Tensor<B, 2> {
         let [batch, context] = tokens.dims();
-        let device = tokens.device();
         let embedded = self.tokens.forward(tokens);
         let positions = self.positions.val().narrow(0, 0, context).unsqueeze::<3>();
         let width = embedded.dims()[2];
         let x = (embedded + positions).reshape([batch * context, width]);
-        let mask = Tensor::<B, 2, Bool>::tril_mask([context, context], 0, &device);
-        let shape = Shape { batch, context, heads: self.heads };
+        let heads = Heads { batch, context, heads: self.heads };
         let dropout = Dropout { prob: dropout };
-        let x = self.blocks.iter().fold(dropout.forward(x), |x, block| block.forward(x, shape, &mask, &dropout));
-        let x = self.norm.forward(x);
+        let x = self.blocks.iter().fold(dropout.forward(x), |x, block| block.forward(x, heads, &dropout));
+        let x = normalized(&self.norm, x);
         match &self.head {
-            Some(head) => head.forward(x),
-            None => x.matmul(self.tokens.weight.val().transpose()),
+            Some(head) => linear(x, head, None),
+            None => linear_with(x, self.tokens.weight.val().transpose(), None, None),
         }
     }
-}
-
-#[derive(Clone, Copy)]
-struct Shape {
-    batch: usize,
-    context: usize,
-    heads: usize,
 }
 
 impl<B: Backend> Block<B> {
@@ -95,43 +82,39 @@ impl<B: Backend> Block<B> {
         let residual = DEVIATION / (2.0 * settings.layers as f64).sqrt();
         Self {
             attention_norm: norm(settings, device),
-            attention_in: linear(settings, width, 3 * width, DEVIATION, device),
-            attention_out: linear(settings, width, width, residual, device),
+            attention_in: layer(settings, width, 3 * width, DEVIATION, device),
+            attention_out: layer(settings, width, width, residual, device),
             feed_forward_norm: norm(settings, device),
-            feed_forward_in: linear(settings, width, 4 * width, DEVIATION, device),
-            feed_forward_out: linear(settings, 4 * width, width, residual, device),
+            feed_forward_in: layer(settings, width, 4 * width, DEVIATION, device),
+            feed_forward_out: layer(settings, 4 * width, width, residual, device),
         }
     }
 
-    fn forward(&self, x: Tensor<B, 2>, shape: Shape, mask: &Tensor<B, 2, Bool>, dropout: &Dropout) -> Tensor<B, 2> {
-        let attended = self.attend(self.attention_norm.forward(x.clone()), shape, mask);
-        let x = x + dropout.forward(attended);
-        let hidden = gelu(self.feed_forward_in.forward(self.feed_forward_norm.forward(x.clone())));
-        x + dropout.forward(self.feed_forward_out.forward(hidden))
+    fn forward(&self, x: Tensor<B, 2>, heads: Heads, dropout: &Dropout) -> Tensor<B, 2> {
+        let attended = linear(normalized(&self.attention_norm, x.clone()), &self.attention_in, None);
+        let x = added(x, causal_attention(attended, heads), &self.attention_out, dropout);
+        let hidden = linear(normalized(&self.feed_forward_norm, x.clone()), &self.feed_forward_in, None);
+        added(x, gelu(hidden), &self.feed_forward_out, dropout)
     }
+}
 
-    /// Causal attention: softmax(q k^T / sqrt(d)) v over the tokens up to each one (Vaswani et al., 2017).
-    fn attend(&self, x: Tensor<B, 2>, shape: Shape, mask: &Tensor<B, 2, Bool>) -> Tensor<B, 2> {
-        let Shape { batch, context, heads } = shape;
-        let width = x.dims()[1];
-        let size = width / heads;
-        let split = |part: Tensor<B, 2>| part.reshape([batch, context, heads, size]).swap_dims(1, 2);
-        let mut parts = self.attention_in.forward(x).chunk(3, 1).into_iter().map(split);
-        let mut next = || parts.next().expect("three parts were cut");
-        let (query, key, value) = (next(), next(), next());
-        let scores = query.matmul(key.transpose()).div_scalar((size as f64).sqrt());
-        let scores =
-            scores.mask_fill(mask.clone().unsqueeze::<4>().expand([batch, heads, context, context]), f32::NEG_INFINITY);
-        let mixed = softmax(scores, 3).matmul(value).swap_dims(1, 2).reshape([batch * context, width]);
-        self.attention_out.forward(mixed)
+/// The residual stream with a layer's result, of which a part is dropped, added to it.
+fn added<B: Backend>(x: Tensor<B, 2>, hidden: Tensor<B, 2>, layer: &Linear<B>, dropout: &Dropout) -> Tensor<B, 2> {
+    match dropout.prob {
+        0.0 => linear(hidden, layer, Some(x)),
+        _ => x + dropout.forward(linear(hidden, layer, None)),
     }
+}
+
+fn normalized<B: Backend>(norm: &LayerNorm<B>, x: Tensor<B, 2>) -> Tensor<B, 2> {
+    layer_norm(x, norm.gamma.val(), norm.beta.as_ref().map(|beta| beta.val()), EPSILON)
 }
 
 fn norm<B: Backend>(settings: &LanguageModelSettings, device: &B::Device) -> LayerNorm<B> {
-    LayerNormConfig::new(settings.width).with_bias(settings.bias).init(device)
+    LayerNormConfig::new(settings.width).with_epsilon(EPSILON).with_bias(settings.bias).init(device)
 }
 
-fn linear<B: Backend>(
+fn layer<B: Backend>(
     settings: &LanguageModelSettings,
     inputs: usize,
     outputs: usize,
@@ -142,18 +125,6 @@ fn linear<B: Backend>(
     LinearConfig::new(inputs, outputs).with_bias(settings.bias).with_initializer(initializer).init(device)
 }
 
-/// Mean cross entropy of logits `[n, vocabulary]` against the right tokens `[n]`, in nats. A part `smoothing` of the
-/// target is spread over all tokens.
-pub(super) fn cross_entropy<B: Backend>(
-    logits: Tensor<B, 2>,
-    targets: Tensor<B, 1, Int>,
-    smoothing: f64,
-) -> Tensor<B, 1> {
-    let device = logits.device();
-    let smoothing = Some(smoothing as f32).filter(|smoothing| *smoothing > 0.0);
-    CrossEntropyLossConfig::new().with_smoothing(smoothing).init(&device).forward(logits, targets)
-}
-
 /// The model in a few words.
 pub(super) fn words(settings: &LanguageModelSettings, vocabulary: usize) -> String {
     let head = if settings.tied_head { "tied" } else { "untied" };
@@ -161,4 +132,70 @@ pub(super) fn words(settings: &LanguageModelSettings, vocabulary: usize) -> Stri
         "transformer {} layers, {} heads, width {}, context {}, vocabulary {vocabulary}, {head} head",
         settings.layers, settings.heads, settings.width, settings.context
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use burn::{
+        backend::{Flex, flex::FlexDevice},
+        module::AutodiffModule,
+        optim::{AdamWConfig, GradientsParams, Optimizer},
+        tensor::{
+            TensorData,
+            backend::{AutodiffBackend, Backend as _},
+        },
+    };
+    use serde_json::json;
+
+    use super::*;
+    use crate::fused::{
+        cross_entropy,
+        testing::{Fused, Plain},
+    };
+
+    const VOCABULARY: usize = 17;
+
+    fn tokens(batch: usize, context: usize, first: usize) -> Vec<i64> {
+        (first..first + batch * context).map(|at| (at % 6 * (at % 5) % VOCABULARY) as i64).collect()
+    }
+
+    /// Losses of training steps from the same weights.
+    fn losses<B>(start: &Transformer<Fused>, smoothing: f64, steps: usize) -> Vec<f32>
+    where
+        B: AutodiffBackend<InnerBackend = Flex, Device = FlexDevice>,
+    {
+        let (batch, context) = (3, 12);
+        let mut model = Transformer::<B>::from_inner(start.valid());
+        let mut optimizer = AdamWConfig::new().with_weight_decay(0.1).init::<B, Transformer<B>>();
+        let step = |step: usize| {
+            let windows = |shift: usize| tokens(batch, context, step * 36 % 720 + shift);
+            let inputs = Tensor::from_data(TensorData::new(windows(0), [batch, context]), &FlexDevice);
+            let targets = Tensor::from_data(TensorData::new(windows(1), [batch * context]), &FlexDevice);
+            let loss = cross_entropy(model.forward(inputs, 0.0), targets, smoothing);
+            let gradients = GradientsParams::from_grads(loss.backward(), &model);
+            model = optimizer.step(2e-4, model.clone(), gradients);
+            loss.into_data().iter::<f32>().next().unwrap()
+        };
+        (0..steps).map(step).collect()
+    }
+
+    #[test]
+    fn fused_operations_train_as_burns_do() {
+        for (bias, tied_head, smoothing) in [(false, true, 0.0), (true, false, 0.1)] {
+            let settings = json!({
+                "data": "", "context": 12, "layers": 2, "heads": 2, "width": 24, "bias": bias, "tied-head": tied_head,
+            });
+            let settings: LanguageModelSettings = serde_json::from_value(settings).unwrap();
+            Fused::seed(&FlexDevice, 1);
+            let start = Transformer::<Fused>::new(&settings, VOCABULARY, &FlexDevice);
+            let fused = losses::<Fused>(&start, smoothing, 300);
+            let plain = losses::<Plain>(&start, smoothing, 300);
+            for (step, (fused, plain)) in fused.iter().zip(&plain).enumerate() {
+                assert!((fused - plain).abs() < 1e-4, "bias {bias}, step {step}: {fused} and {plain}");
+            }
+            assert!(fused[299] < 0.8 * fused[0], "it learns: {} and {}", fused[0], fused[299]);
+            assert_ne!(fused, plain, "the second one is burn's");
+            assert_eq!(losses::<Fused>(&start, smoothing, 20), fused[..20], "and again to the bit");
+        }
+    }
 }

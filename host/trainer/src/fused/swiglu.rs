@@ -1,0 +1,119 @@
+//! The gate of a feed-forward layer: `silu(g) v` of a gate `g` and a value `v`, with `silu(g) = g σ(g)`.
+//!
+//! Shazeer, "GLU Variants Improve Transformer" (2020). With `σ = 1 / (1 + e^-g)` the gradients are
+//! `dg = dy v σ (1 + g (1 - σ))` and `dv = dy g σ`. Main function: [`swiglu`].
+
+use burn::tensor::{Tensor, activation::silu, backend::Backend};
+use burn_flex::FlexTensor;
+
+use super::{
+    host,
+    operation::{self, Operation, apply, primitive},
+    simd::{kernels, sigmoid},
+};
+
+/// `silu(gate) * value`, element by element.
+///
+/// # Panics
+///
+/// When the shapes differ.
+pub fn swiglu<B: Backend, const D: usize>(gate: Tensor<B, D>, value: Tensor<B, D>) -> Tensor<B, D> {
+    assert_eq!(gate.dims(), value.dims(), "a value for each gate");
+    match apply::<B, _, 2>(&SwiGlu, [primitive(gate), primitive(value)]) {
+        Ok(y) => operation::tensor(y),
+        Err([gate, value]) => silu(operation::tensor(gate)) * operation::tensor(value),
+    }
+}
+
+#[derive(Clone, Debug)]
+struct SwiGlu;
+
+impl Operation<2> for SwiGlu {
+    /// Both inputs.
+    type Kept = [FlexTensor; 2];
+
+    fn forward(&self, inputs: [FlexTensor; 2], _: bool) -> (FlexTensor, [FlexTensor; 2]) {
+        let inputs = inputs.each_ref().map(host::dense);
+        let [gate, value] = inputs.each_ref().map(host::numbers);
+        let mut y = vec![0.0; gate.len()];
+        let chunk = host::ELEMENTS;
+        let tasks = y.chunks_mut(chunk).zip(gate.chunks(chunk)).zip(value.chunks(chunk));
+        host::each(tasks, |((y, gate), value)| forward(gate, value, y));
+        (host::tensor(y, inputs[0].layout().shape().clone()), inputs)
+    }
+
+    fn backward(&self, kept: [FlexTensor; 2], mut gradient: FlexTensor, wanted: [bool; 2]) -> [Option<FlexTensor>; 2] {
+        let [gate, value] = kept.each_ref().map(host::numbers);
+        let mut of_gate = vec![0.0; gate.len()];
+        let chunk = host::ELEMENTS;
+        let gradients = host::numbers_mut(&mut gradient).chunks_mut(chunk).zip(of_gate.chunks_mut(chunk));
+        let tasks = gradients.zip(gate.chunks(chunk).zip(value.chunks(chunk)));
+        host::each(tasks, |((gradient, of_gate), (gate, value))| backward(gate, value, gradient, of_gate));
+        let of_gate = host::tensor(of_gate, gradient.layout().shape().clone());
+        [wanted[0].then_some(of_gate), wanted[1].then_some(gradient)]
+    }
+}
+
+kernels! {
+    fn forward(gate: &[f32], value: &[f32], y: &mut [f32]) {
+        for ((y, &gate), value) in y.iter_mut().zip(gate).zip(value) {
+            *y = gate * sigmoid(gate) * value;
+        }
+    }
+
+    /// The gradient becomes that of the value.
+    fn backward(gate: &[f32], value: &[f32], gradient: &mut [f32], of_gate: &mut [f32]) {
+        let gradients = gradient.iter_mut().zip(of_gate);
+        for ((gradient, of_gate), (&gate, value)) in gradients.zip(gate.iter().zip(value)) {
+            let open = sigmoid(gate);
+            *of_gate = *gradient * value * (open + gate * open * (1.0 - open));
+            *gradient *= gate * open;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use burn::tensor::backend::AutodiffBackend;
+
+    use super::*;
+    use crate::fused::{
+        simd::chosen::at_each_level,
+        testing::{Case, Given, bits, check, numbers},
+    };
+
+    impl Case for SwiGlu {
+        fn run<B: AutodiffBackend>(&self, inputs: Vec<Tensor<B, 2>>) -> Tensor<B, 2> {
+            self.run_plain(inputs)
+        }
+
+        fn run_plain<B: Backend>(&self, inputs: Vec<Tensor<B, 2>>) -> Tensor<B, 2> {
+            swiglu(inputs[0].clone(), inputs[1].clone())
+        }
+    }
+
+    #[test]
+    fn it_is_what_burns_operations_come_to() {
+        for shape in [[1, 1], [3, 7], [0, 5], [130, 257]] {
+            let (gate, value) = (Given::random(shape, 4.0), Given::random(shape, 2.0));
+            check(&SwiGlu, &[gate.clone(), value.clone()], 2e-6);
+            check(&SwiGlu, &[gate.transposed(), value], 2e-6);
+        }
+        check(&SwiGlu, &[Given::special([2, 40]), Given::random([2, 40], 1.0)], 2e-6);
+    }
+
+    #[test]
+    fn every_level_gives_the_same_bits() {
+        let (gate, value) = (numbers(1000, 1, 9.0), numbers(1000, 2, 1.0));
+        let results = at_each_level(|| {
+            let (mut y, mut of_gate) = (vec![0.0; gate.len()], vec![0.0; gate.len()]);
+            forward(&gate, &value, &mut y);
+            let mut gradient = numbers(gate.len(), 3, 1.0);
+            backward(&gate, &value, &mut gradient, &mut of_gate);
+            [y, gradient, of_gate].map(|numbers| bits(&numbers))
+        });
+        for (level, result) in &results {
+            assert!(*result == results[0].1, "{level:?}");
+        }
+    }
+}
