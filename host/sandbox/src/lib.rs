@@ -90,3 +90,4 @@ pub use log::{LogLevel, LogSink};
 pub use plugin::{InstanceSettings, Plugin};
 pub use restart::OnFailure;
 pub use world::{Import, ImportKind};
+pub use wrap::componentize;
