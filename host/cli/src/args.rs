@@ -10,7 +10,7 @@ use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use host_callback::Pattern;
 use host_trainer::Span;
 
-pub(crate) use self::plugin::{InspectArgs, PluginAction};
+pub(crate) use self::plugin::{BuildArgs, InspectArgs, Language, NewArgs, PackArgs, PluginAction};
 use crate::{exit::Exit, story::Steps};
 
 /// Trains a model and asks sandboxed callbacks what to do.
@@ -79,9 +79,9 @@ pub(crate) enum Command {
     ///
     /// Example: host doctor --json
     Doctor(DoctorArgs),
-    /// Work with a plugin's file.
+    /// Begin, build, pack and look at plugins.
     ///
-    /// Example: host plugin inspect plugins/early-stopping/early-stopping.wasm
+    /// Example: host plugin new loss-ceiling --lang rust
     #[command(subcommand)]
     Plugin(PluginAction),
     /// Show the compiled plugins on this machine, or delete them.
