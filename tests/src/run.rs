@@ -22,7 +22,9 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    pub(crate) fn new(output: Output, project: &Path) -> Self {
+    /// What a program left that was started in a project's folder.
+    #[must_use]
+    pub fn new(output: Output, project: &Path) -> Self {
         let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
         Self {
             code: output.status.code(),

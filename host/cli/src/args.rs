@@ -2,12 +2,15 @@
 //!
 //! It reads no file and checks nothing that needs one. Main type: [`Args`].
 
+mod plugin;
+
 use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use host_callback::Pattern;
 use host_trainer::Span;
 
+pub(crate) use self::plugin::{BuildArgs, InspectArgs, Language, NewArgs, PackArgs, PluginAction};
 use crate::{exit::Exit, story::Steps};
 
 /// Trains a model and asks sandboxed callbacks what to do.
@@ -76,9 +79,9 @@ pub(crate) enum Command {
     ///
     /// Example: host doctor --json
     Doctor(DoctorArgs),
-    /// Work with a plugin's file.
+    /// Begin, build, pack and look at plugins.
     ///
-    /// Example: host plugin inspect plugins/early-stopping/early-stopping.wasm
+    /// Example: host plugin new loss-ceiling --lang rust
     #[command(subcommand)]
     Plugin(PluginAction),
     /// Show the compiled plugins on this machine, or delete them.
@@ -195,18 +198,6 @@ pub(crate) struct DoctorArgs {
     pub(crate) json: bool,
 }
 
-/// What can be done with a plugin's file.
-#[derive(Debug, Subcommand)]
-pub(crate) enum PluginAction {
-    /// Show what a plugin is: manifest, imports, configuration.
-    ///
-    /// Loads the file into the sandbox, under its limits, and asks it to describe itself. Of each interface that it
-    /// imports it says whether it is real here, stubbed (nothing is behind it) or refused.
-    ///
-    /// Example: host plugin inspect plugins/early-stopping/early-stopping.wasm
-    Inspect(InspectArgs),
-}
-
 /// Arguments of `host cache`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct CacheArgs {
@@ -216,17 +207,6 @@ pub(crate) struct CacheArgs {
     /// Delete all compiled plugins there. Other files stay.
     #[arg(long)]
     pub(crate) clear: bool,
-    /// Print JSON to stdout.
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-/// Arguments of `host plugin inspect`.
-#[derive(Debug, ClapArgs)]
-pub(crate) struct InspectArgs {
-    /// The plugin's file.
-    #[arg(value_name = "FILE.wasm")]
-    pub(crate) file: PathBuf,
     /// Print JSON to stdout.
     #[arg(long)]
     pub(crate) json: bool,

@@ -30,13 +30,19 @@ pub(crate) enum Exit {
     Device = 8,
     /// The folder of a run, or of compiled plugins, cannot be read or written.
     RunFolder = 9,
+    /// The folder is no plugin's project, something in it is missing, or there is one already where one should be made.
+    Project = 10,
+    /// What builds a plugin is not on this machine, or is too old.
+    Toolchain = 11,
+    /// A plugin's sources do not compile.
+    Build = 12,
     /// A signal ended the run; it can be resumed. 130 is 128 and the number of SIGINT, as shells have it.
     Interrupted = 130,
 }
 
 impl Exit {
     /// Every exit, in the order of the codes.
-    pub(crate) const ALL: [Self; 11] = [
+    pub(crate) const ALL: [Self; 14] = [
         Self::Success,
         Self::RunFailed,
         Self::Usage,
@@ -47,6 +53,9 @@ impl Exit {
         Self::GuardLost,
         Self::Device,
         Self::RunFolder,
+        Self::Project,
+        Self::Toolchain,
+        Self::Build,
         Self::Interrupted,
     ];
 
@@ -68,6 +77,9 @@ impl Exit {
             Self::GuardLost => "a plugin with on-failure = \"stop-run\" was lost",
             Self::Device => "the device that was asked for cannot be used",
             Self::RunFolder => "the folder of a run, or of compiled plugins, cannot be read or written",
+            Self::Project => "a folder is no plugin's project, or lacks something, or is there already",
+            Self::Toolchain => "what builds a plugin is missing or too old",
+            Self::Build => "a plugin's sources do not compile",
             Self::Interrupted => "a signal ended the run; it can be resumed",
         }
     }
@@ -109,7 +121,7 @@ mod tests {
     #[test]
     fn every_code_is_what_scripts_rely_on() {
         let codes = Exit::ALL.map(Exit::code);
-        assert_eq!(codes, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 130]);
+        assert_eq!(codes, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 130]);
         assert!(Exit::list().contains("\n    3  the configuration is wrong\n"), "{}", Exit::list());
     }
 

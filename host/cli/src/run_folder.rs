@@ -100,7 +100,8 @@ fn highest(runs: &Path, name: &str) -> io::Result<u64> {
     Ok(entries.filter_map(number).max().unwrap_or(0))
 }
 
-fn write_whole(folder: &Path, path: &Path, content: &[u8]) -> io::Result<()> {
+/// Writes a file beside and renames it: readers see the old content or the new one, and never a part.
+pub(crate) fn write_whole(folder: &Path, path: &Path, content: &[u8]) -> io::Result<()> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(".writing-");
     // Temporary files are private by default; these are to be as readable as any other file.

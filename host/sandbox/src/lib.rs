@@ -81,7 +81,7 @@ mod world;
 pub use background::{Background, BackgroundSettings};
 pub use cache::{CacheEntry, Cleared, clear_cache};
 pub use callback::SandboxedCallback;
-pub use compile::{CompileLimits, Compiler, CompilerProcess, compile_for_parent};
+pub use compile::{CompileLimits, Compiler, CompilerProcess, compile_for_parent, componentize};
 pub use engine::{Sandbox, SandboxConfig};
 pub use error::{LoadError, LoadErrorKind, SandboxError, StartError, StartErrorKind};
 pub use limits::{BadLimit, Limits};

@@ -100,10 +100,16 @@ pub(super) fn find() -> Vec<Toolchain> {
 }
 
 fn ask(question: &Question) -> Option<String> {
-    let mut child = Command::new(question.program)
-        .args(question.arguments)
+    let mut command = Command::new(question.program);
+    (question.read)(&answer(command.args(question.arguments))?)
+}
+
+/// What a program says on stdout; `None` where it is not there, fails, or takes longer than anybody waits.
+pub(super) fn answer(command: &mut Command) -> Option<String> {
+    let mut child = command
         // A look must not download a toolchain that some project's file names.
         .env("RUSTUP_AUTO_INSTALL", "0")
+        .env("GOTOOLCHAIN", "local")
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
@@ -125,7 +131,7 @@ fn ask(question: &Question) -> Option<String> {
     // Answers are a few lines, far below what a pipe holds, so reading can wait for the end.
     let mut answer = String::new();
     child.stdout.take()?.read_to_string(&mut answer).ok()?;
-    if status.success() { (question.read)(&answer) } else { None }
+    status.success().then_some(answer)
 }
 
 fn first_line(answer: &str) -> Option<String> {

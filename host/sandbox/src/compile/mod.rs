@@ -10,6 +10,7 @@ use wasmtime::Engine;
 
 pub use self::process::{CompileLimits, CompilerProcess, compile_for_parent};
 pub(crate) use self::threads::{Compilers, Haste, step_back};
+pub use self::wrap::componentize;
 use self::wrap::wrap;
 use crate::{error::LoadErrorKind, text::clean};
 

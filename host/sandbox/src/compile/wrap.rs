@@ -2,7 +2,8 @@
 //!
 //! It does not read what the module says of its own type: the parser of such types calls itself as deep as a file tells
 //! it to, and an overflow of the stack ends the process. There is one type that a plugin can have, the contract's, and
-//! the encoder is given that; a module that does not fit it is refused. Main function: [`wrap`].
+//! the encoder is given that; a module that does not fit it is refused. Main functions: [`wrap`] for files that somebody
+//! else made, [`componentize`] for what a compiler has just left.
 
 use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata};
 use wit_parser::Resolve;
@@ -23,13 +24,39 @@ const WORLD: &str = "plugin";
 ///
 /// When it carries none, or is not a module of the contract.
 pub(crate) fn wrap(module: &[u8]) -> Result<Vec<u8>, LoadErrorKind> {
-    let mut module = without_component_type(module).ok_or(LoadErrorKind::NoComponentType)?;
+    encode(without_component_type(module).ok_or(LoadErrorKind::NoComponentType)?, None)
+}
+
+/// Makes a component of a core module that was built here, whether or not it carries a component type.
+///
+/// `adapter` is a name that the module imports from, such as `wasi_snapshot_preview1`, and the module that answers to it;
+/// it is left out where nothing is imported from it. It is trusted, as the compiler is: it is read with its own type.
+///
+/// # Errors
+///
+/// [`LoadErrorKind::NoComponentType`] when a module without a type does not fit the contract, and
+/// [`LoadErrorKind::Wrap`] when one with a type does not.
+pub fn componentize(module: &[u8], adapter: Option<(&str, &[u8])>) -> Result<Vec<u8>, LoadErrorKind> {
+    match without_component_type(module) {
+        Some(module) => encode(module, adapter),
+        None => encode(module.to_vec(), adapter).map_err(|_| LoadErrorKind::NoComponentType),
+    }
+}
+
+fn encode(mut module: Vec<u8>, adapter: Option<(&str, &[u8])>) -> Result<Vec<u8>, LoadErrorKind> {
     let mut resolve = Resolve::default();
     let encoded = resolve
         .push_source("callback.wit", CONTRACT_WIT)
         .and_then(|package| resolve.select_world(&[package], Some(WORLD)))
         .and_then(|world| embed_component_metadata(&mut module, &resolve, world, StringEncoding::UTF8))
-        .and_then(|()| ComponentEncoder::default().module(&module)?.validate(true).encode());
+        .and_then(|()| {
+            let mut encoder = ComponentEncoder::default();
+            encoder.module(&module)?;
+            if let Some((name, bytes)) = adapter {
+                encoder.adapter(name, bytes)?;
+            }
+            encoder.validate(true).encode()
+        });
     encoded.map_err(|error| LoadErrorKind::Wrap(clean(format!("{error:#}"), MAX_WORDS_BYTES)))
 }
 
@@ -81,6 +108,15 @@ mod tests {
         assert_eq!(without_component_type(&cut), Some([&other, [0, 200, 1, 7].as_slice()].concat()));
         let why = wrap(&typed).unwrap_err().to_string();
         assert!(why.starts_with("is a core module that cannot be made a component: "), "{why}");
+    }
+
+    #[test]
+    fn a_module_that_does_not_fit_is_refused_with_or_without_a_type() {
+        let plain = wat::parse_str("(module (memory 1))").unwrap();
+        assert!(matches!(componentize(&plain, None), Err(LoadErrorKind::NoComponentType)));
+        let typed = [plain, section("component-type:x", b"anything")].concat();
+        assert!(matches!(componentize(&typed, None), Err(LoadErrorKind::Wrap(_))));
+        assert!(matches!(componentize(&typed, Some(("wasi", b"no module"))), Err(LoadErrorKind::Wrap(_))));
     }
 
     /// The parser of component types does not come back from this one.

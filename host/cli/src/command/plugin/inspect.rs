@@ -1,41 +1,22 @@
-//! `host plugin`: what a plugin file is.
+//! `host plugin inspect`: what a plugin file is.
 //!
 //! It starts no instance; only `describe` is asked, under the sandbox's limits. Main function: [`run`].
 
 use std::{fmt::Write as _, path::Path};
 
-use host_sandbox::{CompileLimits, Import, ImportKind, LoadErrorKind, Plugin, Sandbox, SandboxConfig};
+use host_sandbox::{Import, ImportKind, LoadErrorKind, Plugin};
 use serde_json::{Value, json};
 
-use crate::{
-    args::{InspectArgs, PluginAction},
-    config::user_cache,
-    exit::Exit,
-    problem::{Problem, Problems},
-    program,
-    telemetry::words,
-    terminal,
-};
+use super::load::{refused, sandbox};
+use crate::{args::InspectArgs, exit::Exit, problem::Problems, telemetry::words, terminal};
 
-/// Does what is asked with a plugin's file.
+/// Prints what a plugin's file is.
 ///
 /// # Errors
 ///
 /// When the file is no plugin of this host.
-pub(crate) fn run(action: &PluginAction) -> Result<Exit, Problems> {
-    match action {
-        PluginAction::Inspect(args) => inspect(args),
-    }
-}
-
-fn inspect(args: &InspectArgs) -> Result<Exit, Problems> {
-    let failed = |message: String| Problems::from((Exit::Plugin, Problem::new(message)));
-    let compiler = program::compiler(CompileLimits::default());
-    let uncached = SandboxConfig { compiler, ..SandboxConfig::default() };
-    let cached = SandboxConfig { cache: Some(user_cache(|name| std::env::var_os(name))), ..uncached.clone() };
-    // Without a folder for compiled code it takes longer, and nothing else.
-    let sandbox = Sandbox::new(cached).or_else(|_| Sandbox::new(uncached));
-    let sandbox = sandbox.map_err(|error| failed(error.to_string()))?;
+pub(super) fn run(args: &InspectArgs) -> Result<Exit, Problems> {
+    let sandbox = sandbox()?;
     match sandbox.load(&args.file) {
         Ok(plugin) => {
             let text = if args.json { format!("{:#}\n", facts(&plugin)) } else { describe(&plugin) };
@@ -49,12 +30,13 @@ fn inspect(args: &InspectArgs) -> Result<Exit, Problems> {
             {
                 terminal::out(&unloaded(&args.file, &imports, args.json));
             }
-            Err(failed(format!("plugin {error}")))
+            Err(refused(&error))
         }
     }
 }
 
-fn facts(plugin: &Plugin) -> Value {
+/// What programs are told about a plugin.
+pub(super) fn facts(plugin: &Plugin) -> Value {
     json!({
         "file": plugin.file().display().to_string(),
         "bytes": plugin.size_bytes(),
