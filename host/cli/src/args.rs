@@ -10,7 +10,9 @@ use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use host_callback::Pattern;
 use host_trainer::Span;
 
-pub(crate) use self::plugin::{BuildArgs, InspectArgs, Language, NewArgs, PackArgs, PluginAction};
+pub(crate) use self::plugin::{
+    BuildArgs, InspectArgs, Language, NewArgs, PackArgs, PluginAction, PluginBenchArgs, PluginCheckArgs, PluginTestArgs,
+};
 use crate::{exit::Exit, story::Steps};
 
 /// Trains a model and asks sandboxed callbacks what to do.

@@ -36,13 +36,15 @@ pub(crate) enum Exit {
     Toolchain = 11,
     /// A plugin's sources do not compile.
     Build = 12,
+    /// What a plugin decides in `host plugin test` is not right.
+    PluginTest = 13,
     /// A signal ended the run; it can be resumed. 130 is 128 and the number of SIGINT, as shells have it.
     Interrupted = 130,
 }
 
 impl Exit {
     /// Every exit, in the order of the codes.
-    pub(crate) const ALL: [Self; 14] = [
+    pub(crate) const ALL: [Self; 15] = [
         Self::Success,
         Self::RunFailed,
         Self::Usage,
@@ -56,6 +58,7 @@ impl Exit {
         Self::Project,
         Self::Toolchain,
         Self::Build,
+        Self::PluginTest,
         Self::Interrupted,
     ];
 
@@ -80,6 +83,7 @@ impl Exit {
             Self::Project => "a folder is no plugin's project, or lacks something, or is there already",
             Self::Toolchain => "what builds a plugin is missing or too old",
             Self::Build => "a plugin's sources do not compile",
+            Self::PluginTest => "what a plugin decides in `host plugin test` is not right",
             Self::Interrupted => "a signal ended the run; it can be resumed",
         }
     }
@@ -121,7 +125,7 @@ mod tests {
     #[test]
     fn every_code_is_what_scripts_rely_on() {
         let codes = Exit::ALL.map(Exit::code);
-        assert_eq!(codes, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 130]);
+        assert_eq!(codes, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 130]);
         assert!(Exit::list().contains("\n    3  the configuration is wrong\n"), "{}", Exit::list());
     }
 

@@ -9,6 +9,7 @@ mod environment;
 mod exit;
 mod problem;
 mod program;
+mod rehearsal;
 mod report;
 mod run_folder;
 mod signal;

@@ -16,7 +16,7 @@ use self::link::Link;
 pub use self::members::{NotTaken, Rehearsal};
 use crate::{
     Callback, CallbackFailure, Callbacks, Catalog, Decision, Disabled, Event, FailureRecord, Hook, Identity,
-    InstanceName, Key, Knobs, MeasurementSpec, Measurements, Moment, Outcome, Permit, Saved, SavedState, Summary,
+    InstanceName, Key, Knobs, MeasurementSpec, Measurements, Moment, Outcome, Permit, Saved, SavedState, Subscription, Summary,
     Value, Verdict,
     resolve::{Answer, resolve},
 };
@@ -99,6 +99,11 @@ impl Chain {
     /// Who is in the chain, in the order of calls, with what each may do.
     pub fn members(&self) -> impl Iterator<Item = (&Arc<Identity>, &Permit)> {
         self.links.iter().map(|link| (link.identity(), &link.permit))
+    }
+
+    /// What each of them listens to, in the order of calls.
+    pub fn subscriptions(&self) -> impl Iterator<Item = (&InstanceName, &[Subscription])> {
+        self.links.iter().map(|link| (&link.identity().instance, link.callback.subscriptions()))
     }
 
     /// Hands a saved state to the callback that it belongs to.

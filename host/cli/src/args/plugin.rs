@@ -5,6 +5,7 @@
 use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Subcommand, ValueEnum};
+use host_trainer::task::Course;
 
 /// What can be done with a plugin.
 #[derive(Debug, Subcommand)]
@@ -25,6 +26,28 @@ pub(crate) enum PluginAction {
     ///
     /// Example: host plugin build plugins/loss-ceiling --out plugins/loss-ceiling.wasm
     Build(BuildArgs),
+    /// Check a plugin without a run: contract, manifest, settings, imports, and a dry start.
+    ///
+    /// The plugin is started with the least settings that its schema takes, or with yours, in a made-up run; nothing is
+    /// trained.
+    ///
+    /// Example: host plugin check plugins/early-stopping/early-stopping.wasm
+    Check(PluginCheckArgs),
+    /// Play made-up trainings to a plugin, and show what it decides.
+    ///
+    /// The loop, the sandbox and the rules are the real ones, the losses are made up: healthy, plateau, divergence, nan,
+    /// spike, noisy, overfitting, out-of-memory; 200 steps each. Each is played three times: twice to see that the plugin
+    /// decides the same, and once with a new instance that takes its state now and then, as after a resume. Refused
+    /// decisions and failures are faults. `--save` keeps what it decided, and `--expect` compares with that.
+    ///
+    /// Example: host plugin test early-stopping.wasm --set patience=3 --scenario plateau --expect answers.json
+    Test(PluginTestArgs),
+    /// Measure plugins: size, compiling, start, memory, and time and fuel of an event.
+    ///
+    /// Events are those of a made-up, healthy training of 1,000 steps. Several files are measured one after another.
+    ///
+    /// Example: host plugin bench plugins/early-stopping/early-stopping.wasm
+    Bench(PluginBenchArgs),
     /// Put a built plugin into an archive: component, manifest, schema of its settings, README, hashes.
     ///
     /// The archive is called after the plugin and its version, and equal contents give equal bytes. What is missing is
@@ -101,6 +124,74 @@ pub(crate) struct BuildArgs {
     #[arg(long)]
     pub(crate) keep_names: bool,
     /// Print JSON to stdout; the compiler's messages go to stderr in any case.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Arguments of `host plugin check`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct PluginCheckArgs {
+    /// The plugin's file.
+    #[arg(value_name = "FILE.wasm")]
+    pub(crate) file: PathBuf,
+    /// A TOML file with its settings, as they stand below [plugin.config].
+    #[arg(long, value_name = "FILE.toml")]
+    pub(crate) config: Option<PathBuf>,
+    /// Set one of its settings, over the file; may be given several times.
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
+    /// Print JSON to stdout.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Arguments of `host plugin test`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct PluginTestArgs {
+    /// The plugin's file.
+    #[arg(value_name = "FILE.wasm")]
+    pub(crate) file: PathBuf,
+    /// A TOML file with its settings, as they stand below [plugin.config].
+    #[arg(long, value_name = "FILE.toml")]
+    pub(crate) config: Option<PathBuf>,
+    /// Set one of its settings, over the file; may be given several times.
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
+    /// Play only this scenario; may be given several times.
+    #[arg(long, value_name = "NAME", value_parser = course)]
+    pub(crate) scenario: Vec<Course>,
+    /// Compare with what `--save` wrote: other decisions, or others at other steps, are faults.
+    #[arg(long, value_name = "FILE.json")]
+    pub(crate) expect: Option<PathBuf>,
+    /// Write what the plugin decided.
+    #[arg(long, value_name = "FILE.json")]
+    pub(crate) save: Option<PathBuf>,
+    /// Show every decision, reports too, with what the plugin had been shown.
+    #[arg(long)]
+    pub(crate) all: bool,
+    /// Print JSON to stdout.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// A scenario by its name.
+fn course(name: &str) -> Result<Course, String> {
+    serde_json::from_value(name.into()).map_err(|error| error.to_string())
+}
+
+/// Arguments of `host plugin bench`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct PluginBenchArgs {
+    /// The plugins' files.
+    #[arg(value_name = "FILE.wasm", required = true)]
+    pub(crate) files: Vec<PathBuf>,
+    /// A TOML file with their settings, as they stand below [plugin.config].
+    #[arg(long, value_name = "FILE.toml")]
+    pub(crate) config: Option<PathBuf>,
+    /// Set one of their settings, over the file; may be given several times.
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
+    /// Print JSON to stdout.
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -56,6 +56,15 @@ use crate::{
 /// Everything that is wrong, in the order of the file. Syntax errors hide all others.
 pub(crate) fn load(file: &FilePath, sets: &[String], tasks: &[TaskKind]) -> Result<Plan, Problems> {
     let text = source::read(file).map_err(|problem| Problems::from((Exit::Configuration, problem)))?;
+    of_text(file, text, sets, tasks)
+}
+
+/// Checks and completes the text of a configuration, which stands in `file` or would.
+///
+/// # Errors
+///
+/// As [`load`].
+pub(crate) fn of_text(file: &FilePath, text: String, sets: &[String], tasks: &[TaskKind]) -> Result<Plan, Problems> {
     parse(file, text, sets, tasks).map_err(|problems| Problems::new(Exit::Configuration, problems))
 }
 

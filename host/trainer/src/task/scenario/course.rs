@@ -4,12 +4,12 @@
 //! [`Course`].
 
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::random;
 
 /// The kinds of courses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Course {
     /// It gets better to the end.
@@ -28,6 +28,20 @@ pub enum Course {
     Overfitting,
     /// From 50 % on a forward pass has memory for half of a batch only.
     OutOfMemory,
+}
+
+impl Course {
+    /// Every course.
+    pub const ALL: [Self; 8] = [
+        Self::Healthy,
+        Self::Plateau,
+        Self::Divergence,
+        Self::Nan,
+        Self::Spike,
+        Self::Noisy,
+        Self::Overfitting,
+        Self::OutOfMemory,
+    ];
 }
 
 /// What happens at a place of a course.
