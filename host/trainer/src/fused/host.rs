@@ -1,6 +1,8 @@
 //! Tensors in the host's memory: their numbers, and work on them in tasks of a fixed size.
 //!
-//! It does not compute. Main function: [`each`].
+//! It does not compute. Main functions: [`each`], [`changed`].
+
+use std::mem::MaybeUninit;
 
 use burn::tensor::{Bytes, DType, Shape};
 use burn_flex::{FlexTensor, Layout};
@@ -50,6 +52,34 @@ pub(super) fn each<T: Send, R: Send>(tasks: impl Iterator<Item = T>, work: impl 
         return tasks.into_iter().map(work).collect();
     }
     tasks.into_par_iter().map(&work).collect()
+}
+
+/// A copy of numbers that tasks change, each its chunk together with its part of something else.
+///
+/// A task copies its chunk itself: to fill the whole buffer first would cost a pass over memory by one thread.
+///
+/// # Panics
+///
+/// When there are fewer parts than chunks.
+#[expect(unsafe_code, reason = "a buffer that tasks fill has no length before they have filled it")]
+pub(super) fn changed<T: Send>(
+    numbers: &[f32],
+    chunk: usize,
+    parts: impl Iterator<Item = T>,
+    change: impl Fn(&mut [f32], T) + Sync,
+) -> Vec<f32> {
+    let mut copy = Vec::with_capacity(numbers.len());
+    let places: &mut [MaybeUninit<f32>] = &mut copy.spare_capacity_mut()[..numbers.len()];
+    let tasks = places.chunks_mut(chunk).zip(numbers.chunks(chunk)).zip(parts);
+    let filled = each(tasks, |((place, numbers), part)| {
+        change(place.write_copy_of_slice(numbers), part);
+        numbers.len()
+    });
+    assert_eq!(filled.iter().sum::<usize>(), numbers.len(), "a part for each chunk");
+    // SAFETY: the chunks of the places are as many and as long as those of the numbers, and one behind the other; as
+    // many places as there are numbers were written, which the capacity holds.
+    unsafe { copy.set_len(numbers.len()) };
+    copy
 }
 
 /// The sum of rows of equal length that tasks have summed, added in the tasks' order.

@@ -60,12 +60,13 @@ impl Operation<3> for LayerNorm {
         let (x, gamma, beta) = (host::dense(&x), host::dense(&gamma), host::dense(&beta));
         let [rows, width] = host::dims(&x);
         let beta = self.shifts.then(|| host::numbers(&beta));
-        let (mut y, mut statistics) = (vec![0.0; rows * width], vec![0.0; 2 * rows]);
-        let chunk = host::task_of_rows(width);
-        let tasks = y.chunks_mut(chunk).zip(host::numbers(&x).chunks(chunk)).zip(statistics.chunks_mut(2 * host::ROWS));
-        host::each(tasks, |((y, x), statistics)| {
-            forward(x, host::numbers(&gamma), beta, self.epsilon as f32, y, statistics);
-        });
+        let mut statistics = vec![0.0; 2 * rows];
+        let y = host::changed(
+            host::numbers(&x),
+            host::task_of_rows(width),
+            statistics.chunks_mut(2 * host::ROWS),
+            |rows, statistics| forward(rows, host::numbers(&gamma), beta, self.epsilon as f32, statistics),
+        );
         let statistics = host::tensor(statistics, [rows, 2]);
         (host::tensor(y, [rows, width]), Kept { x, gamma, statistics })
     }
@@ -94,19 +95,18 @@ impl Operation<3> for LayerNorm {
 }
 
 kernels! {
-    fn forward(x: &[f32], gamma: &[f32], beta: Option<&[f32]>, epsilon: f32, y: &mut [f32], statistics: &mut [f32]) {
+    fn forward(rows: &mut [f32], gamma: &[f32], beta: Option<&[f32]>, epsilon: f32, statistics: &mut [f32]) {
         let width = gamma.len();
-        let rows = x.chunks_exact(width).zip(y.chunks_exact_mut(width)).zip(statistics.chunks_exact_mut(2));
-        for ((x, y), statistics) in rows {
-            let mean = sum(x, |x| x) / width as f32;
-            let variance = sum(x, |x| (x - mean) * (x - mean)) / width as f32;
+        for (row, statistics) in rows.chunks_exact_mut(width).zip(statistics.chunks_exact_mut(2)) {
+            let mean = sum(row, |x| x) / width as f32;
+            let variance = sum(row, |x| (x - mean) * (x - mean)) / width as f32;
             let scale = 1.0 / (variance + epsilon).sqrt();
-            for ((y, x), gamma) in y.iter_mut().zip(x).zip(gamma) {
-                *y = (x - mean) * scale * gamma;
+            for (x, gamma) in row.iter_mut().zip(gamma) {
+                *x = (*x - mean) * scale * gamma;
             }
             if let Some(beta) = beta {
-                for (y, beta) in y.iter_mut().zip(beta) {
-                    *y += beta;
+                for (x, beta) in row.iter_mut().zip(beta) {
+                    *x += beta;
                 }
             }
             statistics[0] = mean;
@@ -186,8 +186,8 @@ mod tests {
     fn every_level_gives_the_same_bits() {
         let (x, gamma, beta) = (numbers(20 * 75, 1, 3.0), numbers(75, 2, 1.0), numbers(75, 3, 1.0));
         let results = at_each_level(|| {
-            let (mut y, mut statistics, mut sums) = (vec![0.0; x.len()], vec![0.0; 40], vec![0.0; 150]);
-            forward(&x, &gamma, Some(&beta), 1e-5, &mut y, &mut statistics);
+            let (mut y, mut statistics, mut sums) = (x.clone(), vec![0.0; 40], vec![0.0; 150]);
+            forward(&mut y, &gamma, Some(&beta), 1e-5, &mut statistics);
             let mut gradient = numbers(x.len(), 4, 1.0);
             backward(&x, &gamma, &statistics, &mut gradient, &mut sums);
             [y, statistics, sums, gradient].map(|numbers| bits(&numbers))

@@ -12,7 +12,7 @@ use burn_flex::FlexTensor;
 
 use super::{
     host,
-    matrix::{Matrix, MatrixMut, Onto, Threads, product},
+    matrix::{Matrix, MatrixMut, Onto, Threads, new_product, product},
     operation::{self, Operation, apply, primitive},
     simd::kernels,
 };
@@ -67,26 +67,46 @@ impl Operation<4> for Added {
     fn forward(&self, [x, weight, bias, residual]: [FlexTensor; 4], _: bool) -> (FlexTensor, [FlexTensor; 2]) {
         let (x, weight) = (host::dense(&x), forwards(weight));
         let shape = [host::dims(&x)[0], host::dims(&weight)[1]];
-        let mut y = match self.residual {
-            true => host::numbers(&host::dense(&residual)).to_vec(),
-            false => vec![0.0; shape[0] * shape[1]],
+        let (left, right) = (Matrix::of(&x), Matrix::of(&weight));
+        let y = match self.start(&bias, &residual, shape[0]) {
+            None => new_product(left, right, Threads::All),
+            Some(mut y) => {
+                product(MatrixMut::new(&mut y, shape), Onto::Sum, 1.0, left, right, Threads::All);
+                y
+            }
         };
-        if self.bias {
-            let bias = host::dense(&bias);
-            let tasks = y.chunks_mut(host::task_of_rows(shape[1]));
-            host::each(tasks, |rows| rows.chunks_mut(shape[1]).for_each(|row| add(row, host::numbers(&bias))));
-        }
-        let onto = if self.bias || self.residual { Onto::Sum } else { Onto::Nothing };
-        product(MatrixMut::new(&mut y, shape), onto, 1.0, Matrix::of(&x), Matrix::of(&weight), Threads::All);
         (host::tensor(y, shape), [x, weight])
     }
 
     fn backward(&self, [x, weight]: [FlexTensor; 2], dy: FlexTensor, wanted: [bool; 4]) -> [Option<FlexTensor>; 4] {
         let (by_output, rows) = (Matrix::of(&dy), Matrix::of(&x));
+        let of_product = |left: Matrix<'_>, right: Matrix<'_>| {
+            host::tensor(new_product(left, right, Threads::All), [left.dims()[0], right.dims()[1]])
+        };
         let dx = wanted[0].then(|| of_product(by_output, Matrix::of(&weight).transposed()));
         let dw = wanted[1].then(|| of_product(rows.transposed(), by_output));
         let db = (wanted[2] && self.bias).then(|| sum_of_rows(&dy));
         [dx, dw, db, (wanted[3] && self.residual).then_some(dy)]
+    }
+}
+
+impl Added {
+    /// The numbers that the product is added to, unless there are none.
+    fn start(&self, bias: &FlexTensor, residual: &FlexTensor, rows: usize) -> Option<Vec<f32>> {
+        let bias = self.bias.then(|| host::dense(bias));
+        let residual = self.residual.then(|| host::dense(residual));
+        let all = std::iter::repeat(());
+        match (bias.as_ref().map(host::numbers), residual.as_ref().map(host::numbers)) {
+            (None, None) => None,
+            (Some(bias), None) => Some(bias.repeat(rows)),
+            (None, Some(residual)) => Some(host::changed(residual, host::ELEMENTS, all, |_, ()| ())),
+            (Some(bias), Some(residual)) => {
+                let width = bias.len();
+                Some(host::changed(residual, host::task_of_rows(width), all, |rows, ()| {
+                    rows.chunks_mut(width).for_each(|row| add(row, bias));
+                }))
+            }
+        }
     }
 }
 
@@ -96,13 +116,6 @@ fn forwards(tensor: FlexTensor) -> FlexTensor {
         true => tensor,
         false => host::dense(&tensor),
     }
-}
-
-fn of_product(left: Matrix<'_>, right: Matrix<'_>) -> FlexTensor {
-    let shape = [left.dims()[0], right.dims()[1]];
-    let mut result = vec![0.0; shape[0] * shape[1]];
-    product(MatrixMut::new(&mut result, shape), Onto::Nothing, 1.0, left, right, Threads::All);
-    host::tensor(result, shape)
 }
 
 fn sum_of_rows(rows: &FlexTensor) -> FlexTensor {

@@ -1,7 +1,8 @@
 //! Views of numbers as matrices, and their product by the `gemm` crate, which burn's CPU backend uses too.
 //!
 //! It holds the unsafe code of a product: a view can't reach beyond its numbers, and a part of a view to be written
-//! can't overlap another. Main types: [`Matrix`], [`MatrixMut`]; main function: [`product`].
+//! can't overlap another. Main types: [`Matrix`], [`MatrixMut`]; main functions: [`product`],
+//! [`new_product`].
 
 use std::{marker::PhantomData, ops::Range};
 
@@ -185,6 +186,20 @@ pub(super) fn product(
     }
 }
 
+/// `left * right`, its rows one behind the other.
+#[expect(unsafe_code, reason = "to fill the buffer before gemm does would be a pass over memory")]
+pub(super) fn new_product(left: Matrix<'_>, right: Matrix<'_>, threads: Threads) -> Vec<f32> {
+    let (rows, columns) = (left.rows, right.columns);
+    let mut result = Vec::with_capacity(rows * columns);
+    let first = result.as_mut_ptr();
+    let view = MatrixMut { first, rows, columns, row_stride: columns, lent: PhantomData };
+    product(view, Onto::Nothing, 1.0, left, right, threads);
+    // SAFETY: the capacity holds so many numbers, and gemm wrote each of them without reading it, also where the sums
+    // are empty.
+    unsafe { result.set_len(rows * columns) };
+    result
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -195,6 +210,9 @@ mod tests {
         let shape = [left.rows, right.columns];
         let mut result = vec![f32::NAN; shape[0] * shape[1]];
         product(MatrixMut::new(&mut result, shape), Onto::Nothing, factor, left, right, Threads::All);
+        if factor == 1.0 {
+            assert_eq!(new_product(left, right, Threads::One), result);
+        }
         result
     }
 

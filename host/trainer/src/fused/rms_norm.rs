@@ -43,10 +43,13 @@ impl Operation<2> for RmsNorm {
     fn forward(&self, [x, gamma]: [FlexTensor; 2], _: bool) -> (FlexTensor, [FlexTensor; 3]) {
         let (x, gamma) = (host::dense(&x), host::dense(&gamma));
         let [rows, width] = host::dims(&x);
-        let (mut y, mut scales) = (vec![0.0; rows * width], vec![0.0; rows]);
-        let chunk = host::task_of_rows(width);
-        let tasks = y.chunks_mut(chunk).zip(host::numbers(&x).chunks(chunk)).zip(scales.chunks_mut(host::ROWS));
-        host::each(tasks, |((y, x), scales)| forward(x, host::numbers(&gamma), self.epsilon as f32, y, scales));
+        let mut scales = vec![0.0; rows];
+        let y = host::changed(
+            host::numbers(&x),
+            host::task_of_rows(width),
+            scales.chunks_mut(host::ROWS),
+            |rows, scales| forward(rows, host::numbers(&gamma), self.epsilon as f32, scales),
+        );
         (host::tensor(y, [rows, width]), [x, gamma, host::tensor(scales, [rows])])
     }
 
@@ -66,12 +69,12 @@ impl Operation<2> for RmsNorm {
 }
 
 kernels! {
-    fn forward(x: &[f32], gamma: &[f32], epsilon: f32, y: &mut [f32], scales: &mut [f32]) {
+    fn forward(rows: &mut [f32], gamma: &[f32], epsilon: f32, scales: &mut [f32]) {
         let width = gamma.len();
-        for ((x, y), kept) in x.chunks_exact(width).zip(y.chunks_exact_mut(width)).zip(scales) {
-            let scale = 1.0 / (sum(x, |x| x * x) / width as f32 + epsilon).sqrt();
-            for ((y, x), gamma) in y.iter_mut().zip(x).zip(gamma) {
-                *y = x * scale * gamma;
+        for (row, kept) in rows.chunks_exact_mut(width).zip(scales) {
+            let scale = 1.0 / (sum(row, |x| x * x) / width as f32 + epsilon).sqrt();
+            for (x, gamma) in row.iter_mut().zip(gamma) {
+                *x = *x * scale * gamma;
             }
             *kept = scale;
         }
@@ -143,8 +146,8 @@ mod tests {
     fn every_level_gives_the_same_bits() {
         let (x, gamma) = (numbers(20 * 75, 1, 3.0), numbers(75, 2, 1.0));
         let results = at_each_level(|| {
-            let (mut y, mut scales, mut sums) = (vec![0.0; x.len()], vec![0.0; 20], vec![0.0; 75]);
-            forward(&x, &gamma, 1e-5, &mut y, &mut scales);
+            let (mut y, mut scales, mut sums) = (x.clone(), vec![0.0; 20], vec![0.0; 75]);
+            forward(&mut y, &gamma, 1e-5, &mut scales);
             let mut gradient = numbers(x.len(), 4, 1.0);
             backward(&x, &gamma, &scales, &mut gradient, &mut sums);
             [y, scales, sums, gradient].map(|numbers| bits(&numbers))

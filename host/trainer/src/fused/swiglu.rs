@@ -35,39 +35,36 @@ impl Operation<2> for SwiGlu {
     fn forward(&self, inputs: [FlexTensor; 2], _: bool) -> (FlexTensor, [FlexTensor; 2]) {
         let inputs = inputs.each_ref().map(host::dense);
         let [gate, value] = inputs.each_ref().map(host::numbers);
-        let mut y = vec![0.0; gate.len()];
-        let chunk = host::ELEMENTS;
-        let tasks = y.chunks_mut(chunk).zip(gate.chunks(chunk)).zip(value.chunks(chunk));
-        host::each(tasks, |((y, gate), value)| forward(gate, value, y));
+        let y = host::changed(gate, host::ELEMENTS, value.chunks(host::ELEMENTS), forward);
         (host::tensor(y, inputs[0].layout().shape().clone()), inputs)
     }
 
     fn backward(&self, kept: [FlexTensor; 2], mut gradient: FlexTensor, wanted: [bool; 2]) -> [Option<FlexTensor>; 2] {
         let [gate, value] = kept.each_ref().map(host::numbers);
-        let mut of_gate = vec![0.0; gate.len()];
         let chunk = host::ELEMENTS;
-        let gradients = host::numbers_mut(&mut gradient).chunks_mut(chunk).zip(of_gate.chunks_mut(chunk));
-        let tasks = gradients.zip(gate.chunks(chunk).zip(value.chunks(chunk)));
-        host::each(tasks, |((gradient, of_gate), (gate, value))| backward(gate, value, gradient, of_gate));
+        let gradients = host::numbers_mut(&mut gradient).chunks_mut(chunk);
+        let parts = gradients.zip(value.chunks(chunk));
+        let of_gate = host::changed(gate, chunk, parts, |gate, (gradient, value)| backward(gate, value, gradient));
         let of_gate = host::tensor(of_gate, gradient.layout().shape().clone());
         [wanted[0].then_some(of_gate), wanted[1].then_some(gradient)]
     }
 }
 
 kernels! {
-    fn forward(gate: &[f32], value: &[f32], y: &mut [f32]) {
-        for ((y, &gate), value) in y.iter_mut().zip(gate).zip(value) {
-            *y = gate * sigmoid(gate) * value;
+    /// The gate becomes the result.
+    fn forward(gate: &mut [f32], value: &[f32]) {
+        for (gate, value) in gate.iter_mut().zip(value) {
+            *gate *= sigmoid(*gate) * value;
         }
     }
 
-    /// The gradient becomes that of the value.
-    fn backward(gate: &[f32], value: &[f32], gradient: &mut [f32], of_gate: &mut [f32]) {
-        let gradients = gradient.iter_mut().zip(of_gate);
-        for ((gradient, of_gate), (&gate, value)) in gradients.zip(gate.iter().zip(value)) {
-            let open = sigmoid(gate);
-            *of_gate = *gradient * value * (open + gate * open * (1.0 - open));
-            *gradient *= gate * open;
+    /// The gate becomes its gradient, and the result's gradient that of the value.
+    fn backward(gate: &mut [f32], value: &[f32], gradient: &mut [f32]) {
+        for ((gradient, gate), value) in gradient.iter_mut().zip(gate).zip(value) {
+            let open = sigmoid(*gate);
+            let passed = *gate * open;
+            *gate = *gradient * value * (open + passed * (1.0 - open));
+            *gradient *= passed;
         }
     }
 }
@@ -106,10 +103,9 @@ mod tests {
     fn every_level_gives_the_same_bits() {
         let (gate, value) = (numbers(1000, 1, 9.0), numbers(1000, 2, 1.0));
         let results = at_each_level(|| {
-            let (mut y, mut of_gate) = (vec![0.0; gate.len()], vec![0.0; gate.len()]);
-            forward(&gate, &value, &mut y);
-            let mut gradient = numbers(gate.len(), 3, 1.0);
-            backward(&gate, &value, &mut gradient, &mut of_gate);
+            let (mut y, mut of_gate, mut gradient) = (gate.clone(), gate.clone(), numbers(gate.len(), 3, 1.0));
+            forward(&mut y, &value);
+            backward(&mut of_gate, &value, &mut gradient);
             [y, gradient, of_gate].map(|numbers| bits(&numbers))
         });
         for (level, result) in &results {
