@@ -26,7 +26,7 @@ const TREES: [&str; 12] = [
 ];
 
 /// In an SDK, what its users do not need.
-const OF_THE_SDK: [&str; 6] = ["examples", "test", "tests", ".gitignore", ".npmrc", "tsconfig.json"];
+const OF_THE_SDK: [&str; 5] = ["examples", "test", "tests", ".npmrc", "tsconfig.json"];
 
 /// Anywhere, what tools leave behind.
 const LEFT_BEHIND: [&str; 11] = [

@@ -44,7 +44,10 @@ fn command(project: &Project, arguments: &str) -> Command {
         command.env_remove(name);
     }
     command.env("CARGO_TARGET_DIR", kept().join("target")).env("CARGO_NET_OFFLINE", "true");
-    // Zig and Go keep what they compile there, and this program what it loads.
+    // What compilers have of their libraries is good for any program; what this program has compiled is the tests' own.
+    let home = || std::env::home_dir().unwrap_or_default().join(".cache");
+    let caches = std::env::var_os("XDG_CACHE_HOME").map_or_else(home, PathBuf::from);
+    command.env("ZIG_GLOBAL_CACHE_DIR", caches.join("zig")).env("GOCACHE", caches.join("go-build"));
     command.env("XDG_CACHE_HOME", kept().join("cache"));
     command
 }

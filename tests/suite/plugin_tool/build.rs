@@ -1,10 +1,10 @@
 //! Building a new plugin as it is, in every language whose tools are here.
 
-use std::{fs, path::Path};
+use std::{fs, path::Path, process::Command};
 
 use host_tests::{Outcome, Project, guests};
 
-use super::{TOOLCHAIN, json, names, run};
+use super::{TOOLCHAIN, command, json, names, run};
 use crate::project;
 
 /// Makes a plugin and builds it. `None` where this machine has no tools for the language, which is printed.
@@ -60,16 +60,16 @@ fn is_a_plugin(project: &Project, outcome: &Outcome) {
     assert_eq!(told["hooks"][0]["reads"][0], "loss", "{told}");
     assert_eq!(told["manifest"]["requests"][0], "stop", "{told}");
     let file = project.path("first/first.wasm");
-    assert_eq!(told["bytes"].as_u64(), Some(fs::metadata(&file).unwrap().len()));
-    assert!(fs::read(&file).unwrap().starts_with(b"\0asm\x0d\0\x01\0"), "it is a component");
-    let entry = told["entry"].as_str().unwrap();
+    assert_eq!(told["bytes"].as_u64(), Some(fs::metadata(&file).expect("the component").len()));
+    assert!(fs::read(&file).expect("the component").starts_with(b"\0asm\x0d\0\x01\0"), "it is a component");
+    let entry = told["entry"].as_str().expect("an entry");
     let settings: toml::Table = entry.parse().unwrap_or_else(|error| panic!("{error}:\n{entry}"));
     assert_eq!(settings["plugin"][0]["config"]["ceiling"].as_float(), Some(1.0), "{entry}");
     assert!(entry.contains("A loss above this is too high."), "{entry}");
     assert!(entry.contains("# patience = 3"), "{entry}");
 
     // The entry is pasted as it was printed, but for the ceiling, and the file is put where the run looks for it.
-    fs::rename(file, project.path("plugins/first.wasm")).unwrap();
+    fs::rename(file, project.path("plugins/first.wasm")).expect("a file in the plugins folder");
     project.configure(&entry.replace("ceiling = 1.0", "ceiling = 0.0"));
     let trained = project.train("");
     assert!(trained.stdout.contains("first") || trained.stderr.contains("first"), "{}", trained.stderr);
@@ -78,10 +78,43 @@ fn is_a_plugin(project: &Project, outcome: &Outcome) {
     assert!(stops.len() == 1 && why.contains("the loss was above 0 3 times in a row"), "{stops:?}");
 }
 
+/// The test that a new plugin comes with, by the language's own means.
+fn passes_its_test(project: &Project, language: &str) {
+    let (words, needs) = match language {
+        "rust" => ("cargo test", "cargo"),
+        "python" => ("python3 -m unittest", "python3"),
+        "javascript" | "typescript" => ("npm test", "npm"),
+        "c" => ("make test", "cc"),
+        "cpp" => ("make test", "c++"),
+        "zig" => ("python3 -m ziglang build test", "python3"),
+        _ => ("go test ./...", "go"),
+    };
+    // The program's own environment for compilers, and another program in it.
+    let prepared = command(project, "");
+    let mut words = words.split(' ');
+    let mut test = Command::new(words.next().unwrap_or_default());
+    for (name, value) in prepared.get_envs() {
+        match value {
+            Some(value) => test.env(name, value),
+            None => test.env_remove(name),
+        };
+    }
+    if language.starts_with('c') && Command::new(needs).arg("--version").output().is_err() {
+        return left_out::<()>(language, &format!("{needs} is not there, so its native test is not run"))
+            .unwrap_or_default();
+    }
+    let folder = project.path("first");
+    let output = test.args(words).current_dir(&folder).env("PYTHONPATH", folder.join("host/sdk/python/src")).output();
+    let output = output.expect("the test starts");
+    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{language}:\n{out}\n{err}");
+}
+
 fn builds(language: &str) {
     let project = project();
     if let Some(outcome) = built(&project, language) {
         is_a_plugin(&project, &outcome);
+        passes_its_test(&project, language);
     }
 }
 

@@ -110,7 +110,7 @@ fn what_compiles_and_is_no_callback_is_not_put_in_place() {
     ] {
         fs::write(project.path("guard/other.bin"), wat::parse_str(other).unwrap()).unwrap();
         project.write("guard/Makefile", "$(OUT): other.bin\n\tcp other.bin $(OUT)\n");
-        fails(&project, PLUGIN, &[words]);
+        fails(&project, PLUGIN, &["the plugin built in guard", words, "it was not put in place"]);
     }
     project.write("guard/Makefile", "nothing:\n\ttrue\n");
     fails(&project, PROJECT, &["`make OUT=FILE` did not write FILE"]);

@@ -14,19 +14,19 @@ const NAME: &str = "early-stopping";
 
 /// A folder with a built plugin and its page.
 fn folder(project: &Project, name: &str) {
-    fs::create_dir(project.path(name)).unwrap();
+    fs::create_dir(project.path(name)).expect("a file");
     let page = guests::root().join("plugins").join(NAME).join("README.md");
-    fs::copy(guests::shipped(NAME), project.path(name).join(format!("{NAME}.wasm"))).unwrap();
-    fs::copy(page, project.path(name).join("README.md")).unwrap();
+    fs::copy(guests::shipped(NAME), project.path(name).join(format!("{NAME}.wasm"))).expect("a file");
+    fs::copy(page, project.path(name).join("README.md")).expect("a file");
 }
 
 fn unpacked(archive: &Path) -> BTreeMap<String, Vec<u8>> {
     let mut files = BTreeMap::new();
-    for file in tar::Archive::new(GzDecoder::new(fs::File::open(archive).unwrap())).entries().unwrap() {
-        let mut file = file.unwrap();
+    for file in tar::Archive::new(GzDecoder::new(fs::File::open(archive).expect("a file"))).entries().expect("a file") {
+        let mut file = file.expect("a file");
         let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes).unwrap();
-        files.insert(file.path().unwrap().display().to_string(), bytes);
+        file.read_to_end(&mut bytes).expect("a file");
+        files.insert(file.path().expect("a file").display().to_string(), bytes);
     }
     files
 }

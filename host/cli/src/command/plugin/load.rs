@@ -2,6 +2,8 @@
 //!
 //! It starts no instance. Main function: [`sandbox`].
 
+use std::path::{Path, PathBuf};
+
 use host_sandbox::{CompileLimits, LoadError, Sandbox, SandboxConfig};
 
 use crate::{
@@ -27,4 +29,9 @@ pub(super) fn sandbox() -> Result<Sandbox, Problems> {
 /// A file that is no plugin of this host, as a command's end.
 pub(super) fn refused(error: &LoadError) -> Problems {
     (Exit::Plugin, Problem::new(format!("plugin {error}"))).into()
+}
+
+/// A file in a folder, without the `./` of a folder that is only where the program was started.
+pub(super) fn beside(folder: &Path, name: &str) -> PathBuf {
+    if folder == Path::new(".") { PathBuf::from(name) } else { folder.join(name) }
 }

@@ -17,9 +17,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use host_sandbox::{LoadError, LoadErrorKind};
+use host_sandbox::LoadError;
 
-use super::load::{refused, sandbox};
+use super::load::{beside, sandbox};
 use crate::{
     args::{BuildArgs, Language},
     exit::Exit,
@@ -39,13 +39,13 @@ pub(super) fn run(args: &BuildArgs) -> Result<Exit, Problems> {
     let scratch = tempfile::tempdir().map_err(|error| cannot("a temporary folder cannot be made", error))?;
     let built = compiled(language, &args.folder, scratch.path())?;
     let bytes = fs::read(&built.file).map_err(|error| cannot("what was built cannot be read", error))?;
-    let named = |kind: LoadErrorKind| refused(&LoadError { file: args.folder.clone(), kind });
-    let whole = component::component(bytes, built.adapter.as_deref()).map_err(named)?;
+    let name = PathBuf::from(format!("built in {}", args.folder.display()));
+    let whole = component::component(bytes, built.adapter.as_deref())
+        .map_err(|kind| not_put(&LoadError { file: name.clone(), kind }))?;
     let stripped = if args.keep_names { None } else { component::without_names(&whole) };
     let component = stripped.as_deref().unwrap_or(&whole);
-    let name = args.out.as_ref().and_then(|out| out.file_name()).map_or_else(|| args.folder.clone(), PathBuf::from);
-    let plugin = sandbox()?.load_bytes(name, component).map_err(|error| refused(&error))?;
-    let out = args.out.clone().unwrap_or_else(|| args.folder.join(format!("{}.wasm", plugin.manifest().name)));
+    let plugin = sandbox()?.load_bytes(name, component).map_err(|error| not_put(&error))?;
+    let out = args.out.clone().unwrap_or_else(|| beside(&args.folder, &format!("{}.wasm", plugin.manifest().name)));
     put(&out, component)?;
     let report = report::Report::new(&plugin, &out, whole.len() - component.len());
     terminal::out(&if args.json { report.json() } else { report.text() });
@@ -78,6 +78,12 @@ fn put(out: &Path, component: &[u8]) -> Result<(), Problems> {
     let folder = out.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let written = write_whole(folder, out, component);
     written.map_err(|error| cannot(&format!("{} cannot be written", out.display()), error))
+}
+
+/// What compiles and does not load.
+fn not_put(error: &LoadError) -> Problems {
+    let help = "it was not put in place, and an earlier component was left as it is";
+    (Exit::Plugin, Problem::new(format!("the plugin {error}")).help(help)).into()
 }
 
 fn cannot(what: &str, error: io::Error) -> Problems {

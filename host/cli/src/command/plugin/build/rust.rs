@@ -41,7 +41,7 @@ pub(super) fn module(folder: &Path) -> Result<PathBuf, Problems> {
     let compiler = find(folder)?;
     let mut command = compiler.cargo.command(folder);
     command.args(["build", "--release", "--target", TARGET, "--message-format=json-render-diagnostics"]);
-    command.env("RUSTC", &compiler.rustc).args(["--config", &without_paths(&compiler.sysroot)]);
+    command.env("RUSTC", &compiler.rustc).args(["--config", &without_paths(&compiler.sysroot, checkout(folder))]);
     if let Some(linker) = &compiler.linker {
         command.env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER", linker);
     }
@@ -90,20 +90,30 @@ fn module_in(message: &Value, manifest: &Path) -> Option<PathBuf> {
 
 /// A panic carries its place in the source. Whose machine that was is nobody's business, and equal sources should give
 /// equal components.
-fn without_paths(sysroot: &Path) -> String {
+fn without_paths(sysroot: &Path, checkout: Option<PathBuf>) -> String {
     let home = std::env::home_dir();
     let cargo_home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
     let cargo_home = cargo_home.or_else(|| home.as_ref().map(|home| home.join(".cargo")));
     // Below this folder there is one a registry, with a name that depends on how the registry is reached.
     let registries = cargo_home.and_then(|home| std::fs::read_dir(home.join("registry/src")).ok());
     let registries = registries.into_iter().flatten().flatten().map(|registry| (registry.path(), "crates"));
-    // Of several that fit a path the last one counts. None depends on the project, whose own paths are relative: what
-    // other people's crates were compiled to can be used again.
+    // Of several that fit a path the last one counts. None depends on the project, whose own paths and those of its copy of
+    // the SDK are relative: what other people's crates were compiled to can be used again.
     let places = home.map(|home| (home, "home")).into_iter();
     let places = places.chain([(sysroot.join("lib/rustlib/src/rust"), "rust")]).chain(registries);
+    let places = places.chain(checkout.map(|checkout| (checkout, "host")));
     let flags = places.map(|(from, to)| format!("--remap-path-prefix={}={to}", from.display()));
     let flags = toml::Value::Array(flags.map(toml::Value::String).collect());
     format!("target.{TARGET}.rustflags={flags}")
+}
+
+/// The repository that a project takes the SDK from, where that is not its own copy.
+fn checkout(folder: &Path) -> Option<PathBuf> {
+    let manifest: toml::Table = std::fs::read_to_string(folder.join("Cargo.toml")).ok()?.parse().ok()?;
+    let path = manifest.get("dependencies")?.get("host-sdk")?.get("path")?.as_str()?;
+    let sdk = folder.join(path).canonicalize().ok()?;
+    let is_own = sdk.starts_with(folder.canonicalize().ok()?);
+    sdk.ancestors().nth(2).filter(|_| !is_own).map(Path::to_owned)
 }
 
 /// Cargo and compiler: those on the path, and those where Debian puts them.
@@ -179,10 +189,25 @@ mod tests {
 
     #[test]
     fn paths_are_handed_over_as_toml() {
-        let flags = without_paths(Path::new("/s"));
+        let flags = without_paths(Path::new("/s"), Some("/c".into()));
         let (key, value) = flags.split_once('=').unwrap();
         assert_eq!(key, "target.wasm32-unknown-unknown.rustflags");
         assert!(value.contains("\"--remap-path-prefix=/s/lib/rustlib/src/rust=rust\""), "{value}");
+        assert!(value.ends_with("\"--remap-path-prefix=/c=host\"]"), "{value}");
         assert!(toml::from_str::<toml::Table>(&flags).is_ok(), "{flags}");
+    }
+
+    #[test]
+    fn a_checkout_is_what_lies_outside_of_the_project() {
+        let root = tempfile::tempdir().unwrap();
+        let project = root.path().join("project");
+        for folder in ["host/sdk/rust", "project/host/sdk/rust"] {
+            std::fs::create_dir_all(root.path().join(folder)).unwrap();
+        }
+        for (path, expected) in [("../host/sdk/rust", Some(root.path().join("host"))), ("./host/sdk/rust", None)] {
+            let manifest = format!("[dependencies]\nhost-sdk = {{ path = \"{path}\" }}\n");
+            std::fs::write(project.join("Cargo.toml"), manifest).unwrap();
+            assert_eq!(checkout(&project), expected.map(|it| it.canonicalize().unwrap()), "{path}");
+        }
     }
 }

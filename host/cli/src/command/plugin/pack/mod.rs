@@ -16,7 +16,7 @@ use sha2::{Digest, Sha256};
 use self::archive::{Entry, archive};
 use super::{
     inspect::facts,
-    load::{refused, sandbox},
+    load::{beside, refused, sandbox},
 };
 use crate::{
     args::PackArgs,
@@ -43,7 +43,7 @@ pub(super) fn run(args: &PackArgs) -> Result<Exit, Problems> {
     let manifest = plugin.manifest();
     let name = format!("{}-{}", manifest.name, manifest.version);
     let bytes = archive(&name, &entries).map_err(|error| cannot("the archive cannot be made", error))?;
-    let out = args.out.clone().unwrap_or_else(|| folder.join(format!("{name}.tar.gz")));
+    let out = args.out.clone().unwrap_or_else(|| beside(folder, &format!("{name}.tar.gz")));
     write_whole(folder_of(&out), &out, &bytes)
         .map_err(|error| cannot(&format!("{} cannot be written", out.display()), error))?;
     terminal::out(&told(args.json, &plugin, &out, &entries, &bytes));
