@@ -6,6 +6,7 @@ mod build;
 mod failures;
 mod new;
 mod pack;
+mod rehearse;
 
 use std::{
     collections::BTreeMap,

@@ -31,6 +31,7 @@ use crate::{
 };
 
 /// What one instance is started with.
+#[derive(Clone)]
 pub struct InstanceSettings {
     /// Its name.
     pub name: InstanceName,

@@ -4,7 +4,8 @@
 
 use std::{collections::VecDeque, path::Path};
 
-use host_callback::{Catalog, Chain, Pattern, Subscription};
+use host_callback::{Chain, Pattern, Subscription};
+use host_sandbox::InstanceSettings;
 use host_trainer::{StopFlag, Store, task::Course};
 use serde_json::Value;
 
@@ -16,12 +17,13 @@ use crate::{
     wire::{self, GuestLog},
 };
 
-/// Length and rhythm of a scenario: 200 steps, an evaluation every tenth.
+/// Length and rhythm of a scenario: 200 steps, an evaluation every tenth, a checkpoint every fiftieth.
 const TRAINING: &str = r#"
 [train]
 batch-size = 4
 evaluate-every = "10st"
 log-every = "10st"
+save-every = "50st"
 
 [optimizer]
 learning-rate = 0.01
@@ -29,10 +31,6 @@ learning-rate = 0.01
 [[optimizer.group]]
 name = "encoder"
 parameters = ["encoder"]
-
-[[optimizer.group]]
-name = "head"
-parameters = ["head"]
 "#;
 
 /// Epochs of a scenario that the command line does not make longer.
@@ -92,29 +90,31 @@ impl Stage<'_> {
     ///
     /// What keeps the plugin from starting.
     pub(crate) fn start(&self, course: Course) -> Result<Vec<String>, Problems> {
-        let chains = self.instances(course, 1)?;
-        let subscriptions = chains.iter().flat_map(|(chain, _)| chain.subscriptions()).flat_map(|(_, all)| all);
+        let folder = tempfile::tempdir().map_err(no_room)?;
+        let plan = self.plan(course, folder.path())?;
+        let run = wire::prepare(&plan, None)?.run;
+        let chain = wire::callbacks(&plan, run.as_ref(), &GuestLog::default(), None)?.chain;
         let words = |Subscription { hook, every, reads }: &Subscription| {
             let rhythm = if *every > 1 { format!(", every {every}th time") } else { String::new() };
             let reads: Vec<&str> = reads.iter().map(Pattern::as_str).collect();
             let reads = if reads.is_empty() { String::new() } else { format!(": {}", reads.join(", ")) };
             format!("{hook}{rhythm}{reads}")
         };
-        Ok(subscriptions.map(words).collect())
+        Ok(chain.subscriptions().flat_map(|(_, all)| all).map(words).collect())
     }
 
-    /// Some instances of the plugin, started, each in a chain of its own with the run's measurements.
+    /// How its instances are started in a scenario.
     ///
     /// # Errors
     ///
-    /// What keeps the plugin from starting.
-    pub(crate) fn instances(&self, course: Course, count: usize) -> Result<Vec<(Chain, Catalog)>, Problems> {
+    /// What is wrong with the plugin's settings.
+    pub(crate) fn instance(&self, course: Course) -> Result<InstanceSettings, Problems> {
         let folder = tempfile::tempdir().map_err(no_room)?;
         let plan = self.plan(course, folder.path())?;
         let run = wire::prepare(&plan, None)?.run;
-        let log = GuestLog::default();
-        let start = |_| Ok((wire::callbacks(&plan, run.as_ref(), &log, None)?.chain, run.catalog().clone()));
-        (0..count).map(start).collect()
+        let settings = plan.instances.first().map(|instance| (instance.name.clone(), instance.config.clone(), instance.limits));
+        let (name, config, limits) = settings.expect("the configuration of a scenario has the plugin");
+        Ok(InstanceSettings { config, limits, ..InstanceSettings::new(name, run.info(), run.catalog().clone()) })
     }
 
     /// Plays a scenario. The plugin's instance is changed for a new one with its state after each of these numbers of

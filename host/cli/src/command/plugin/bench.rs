@@ -5,11 +5,12 @@
 use std::{
     fmt::Write as _,
     path::Path,
+    sync::Arc,
     time::{Duration, Instant},
 };
 
-use host_callback::Hook;
-use host_sandbox::{CompileLimits, Plugin, Sandbox, SandboxConfig};
+use host_callback::{Callback as _, Event, Hook, Moment, Progress};
+use host_sandbox::{CompileLimits, Plugin, Sandbox, SandboxConfig, SandboxedCallback, StartError};
 use host_trainer::task::Course;
 use serde::Serialize;
 use serde_json::json;
@@ -78,13 +79,11 @@ fn cost(file: &Path, args: &PluginBenchArgs) -> Result<Cost, Problems> {
     };
     let (_, compiled) = timed(load);
     let (plugin, from_cache) = timed(load);
-    let plugin: std::sync::Arc<Plugin> = plugin?;
+    let plugin: Arc<Plugin> = plugin?;
     let manifest = plugin.manifest();
     let config = settings(manifest, args.config.as_deref())?;
     let stage = Stage { file, name: &manifest.name, config, set: args.set.clone(), epochs: EPOCHS };
-    let before = resident();
-    let (instances, started) = timed(|| stage.instances(Course::Healthy, MANY));
-    let memory = resident().saturating_sub(before) / instances?.len();
+    let (memory, started) = instances(&plugin, &stage)?;
     let play = stage.play(Course::Healthy, &[])?;
     Ok(Cost {
         plugin: format!("{} {}", manifest.name, manifest.version),
@@ -96,6 +95,28 @@ fn cost(file: &Path, args: &PluginBenchArgs) -> Result<Cost, Problems> {
         memory_bytes_each: memory,
         events: events(&play),
     })
+}
+
+/// Memory of an instance that has seen an event, and the time that its start took.
+fn instances(plugin: &Arc<Plugin>, stage: &Stage<'_>) -> Result<(usize, Duration), Problems> {
+    let started = |error: StartError| Problems::from((Exit::Plugin, Problem::new(error.to_string())));
+    let settings = stage.instance(Course::Healthy)?;
+    let start = || -> Result<SandboxedCallback, Problems> {
+        let mut callback = plugin.start(settings.clone()).map_err(started)?;
+        let hook = callback.subscriptions().first().map_or(Hook::StepEnd, |subscription| subscription.hook);
+        let moment = Moment { hook, occurrence: 1, progress: Progress::default(), detail: String::new() };
+        let event = Event { moment, scalars: Vec::new(), vectors: Vec::new(), texts: Vec::new() };
+        // What it makes of an event without values is its own affair: its memory is in use after it.
+        drop(callback.handle(&event));
+        Ok(callback)
+    };
+    // The first one brings what all of them share.
+    let first = start()?;
+    let before = resident();
+    let (others, took) = timed(|| (0..MANY).map(|_| start()).collect::<Result<Vec<_>, _>>());
+    let memory = resident().saturating_sub(before) / others?.len();
+    drop(first);
+    Ok((memory, took))
 }
 
 fn events(play: &Play) -> Vec<EventCost> {

@@ -134,7 +134,7 @@ fn differences(expected: Option<&Answer>, answer: &Answer) -> Vec<String> {
 /// The first moment at which two rows of decisions differ, in words.
 fn first_difference(wanted: &[Cue], found: &[Cue]) -> Option<String> {
     let at = (0..wanted.len().max(found.len())).find(|&at| match (wanted.get(at), found.get(at)) {
-        (Some(wanted), Some(found)) => json!(wanted) != json!(found),
+        (Some(wanted), Some(found)) => comparable(wanted) != comparable(found),
         _ => true,
     })?;
     let words = |cue: Option<&Cue>| match cue {
@@ -147,6 +147,17 @@ fn first_difference(wanted: &[Cue], found: &[Cue]) -> Option<String> {
     };
     let (wanted, found) = (words(wanted.get(at)), words(found.get(at)));
     Some(if wanted == found { format!("{found}, with other values or another outcome") } else { format!("{found}; and not {wanted}") })
+}
+
+/// A moment without the words of refusals, which name files of one rehearsal.
+fn comparable(cue: &Cue) -> serde_json::Value {
+    let mut cue = cue.clone();
+    for (_, verdict) in &mut cue.decisions {
+        if let Verdict::Refused(why) = verdict {
+            why.clear();
+        }
+    }
+    json!(cue)
 }
 
 /// What the manifest asks for and no scenario brought about.

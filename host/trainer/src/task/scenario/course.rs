@@ -18,7 +18,7 @@ pub enum Course {
     Plateau,
     /// From 40 % on the loss grows, and the gradients with it.
     Divergence,
-    /// At 50 % three batches have a loss that is not a number; the rest is healthy.
+    /// At 40 % an evaluation is not a number, and at 50 % the losses of three batches; the rest is healthy.
     Nan,
     /// At 50 % three batches have 8 times the loss and 20 times the gradients; the rest is healthy.
     Spike,
@@ -96,6 +96,9 @@ impl Course {
         let gradient = loss.abs().sqrt();
         let middle = (length as f64 * MIDDLE) as u64;
         let bad = (middle..middle + BAD_BATCHES).contains(&at);
+        let turn = (length as f64 * TURN) as u64;
+        let is_lost = self == Self::Nan && (turn.saturating_sub(BAD_BATCHES)..turn).contains(&at);
+        let evaluated = if is_lost { f64::NAN } else { evaluated };
         let (loss, gradient) = match self {
             Self::Nan if bad => (f64::NAN, f64::NAN),
             Self::Spike if bad => (8.0 * loss, 20.0 * gradient),
@@ -146,6 +149,7 @@ mod tests {
             (0..LENGTH as usize).filter(|&at| is_bad(&points[at], &healthy[at])).collect()
         };
         assert_eq!(bad(Course::Nan, |point, _| point.loss.is_nan() && point.gradients[1].is_nan()), [200, 201, 202]);
+        assert_eq!(bad(Course::Nan, |point, _| point.evaluated.is_nan()), [157, 158, 159]);
         assert_eq!(bad(Course::Spike, |point, healthy| point.loss == 8.0 * healthy.loss), [200, 201, 202]);
         assert_eq!(bad(Course::OutOfMemory, |point, _| point.fits == 0.5), (200..400).collect::<Vec<_>>());
     }

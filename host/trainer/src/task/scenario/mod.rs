@@ -158,7 +158,10 @@ impl<B: AutodiffBackend> Task<B> for Scenario {
     fn step(&self, model: &Weights<B>, Place { at, samples }: Place, _asked: Asked<'_>) -> Step<B> {
         let point = self.point(at);
         let fits = self.settings.batch as f64 * point.fits;
-        assert!(samples as f64 <= fits.max(1.0) || point.fits == 1.0, "out of memory: {samples} samples do not fit");
+        if samples as f64 > fits.max(1.0) && point.fits < 1.0 {
+            // As a backend says it; it is no fault of the program, so nothing is printed.
+            std::panic::resume_unwind(Box::new(format!("out of memory: {samples} samples do not fit")));
+        }
         let [encoder, head] = point.gradients;
         let loss = pull(&model.encoder, encoder) + pull(&model.head, head) + point.loss;
         Step { measured: vec![Box::new(move || (-point.loss).exp())], ..Step::of_loss(loss) }
