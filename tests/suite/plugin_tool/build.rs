@@ -1,6 +1,6 @@
 //! Building a new plugin as it is, in every language whose tools are here.
 
-use std::{fs, path::Path, process::Command};
+use std::{fs, io::Write as _, path::Path, process::Command};
 
 use host_tests::{Outcome, Project, guests};
 
@@ -22,9 +22,11 @@ fn built(project: &Project, language: &str) -> Option<Outcome> {
     Some(outcome)
 }
 
-#[expect(clippy::print_stderr, reason = "what a machine cannot test must not look as if it had been")]
+/// Said past the test harness, which keeps to itself what is printed in a test that passes: what a machine cannot test must
+/// not look as if it had been.
 fn left_out<T>(language: &str, why: &str) -> Option<T> {
-    eprintln!("left out: building a first plugin in {language}: {why}");
+    let line = format!("left out: building a first plugin in {language}: {why}\n");
+    std::io::stderr().write_all(line.as_bytes()).expect("stderr can be written");
     None
 }
 
