@@ -1,5 +1,7 @@
 //! `host plugin test`, `check` and `bench`: a plugin in made-up trainings, and what is wrong with one.
 
+use std::fs;
+
 use host_tests::{Outcome, Project, guests};
 use serde_json::Value;
 
@@ -46,26 +48,34 @@ fn a_rehearsal_shows_each_scenario_with_what_was_decided() {
     let outcome = project().host(&format!("plugin test {} --scenario plateau --scenario healthy", component("faulty")));
     outcome.expect(0).prints(&[
         "faulty 0.1.0\n\nhealthy: 200 steps, ",
-        "\nplateau: 110 steps, 11 calls; faulty: no improvement in 3 checks\n    eval/loss  █",
+        "\nplateau: 120 steps, 12 calls; faulty: no improvement in 3 checks\n    eval/loss   ",
         "S stop",
-        "    110  evaluate-end    stop (no improvement in 3 checks)\n",
+        "    120  evaluate-end    stop (no improvement in 3 checks)\n",
         "2 scenarios, nothing wrong",
     ]);
     let json = project().host(&format!("plugin test {} --scenario plateau --json", component("faulty")));
     let json: Value = serde_json::from_str(&json.expect(0).stdout).unwrap();
     assert_eq!(json["passed"], true);
     let cue = &json["answers"]["scenarios"]["plateau"]["decided"][0];
-    assert_eq!((&cue["step"], &cue["hook"]), (&110.into(), &"evaluate-end".into()), "{json:#}");
+    assert_eq!((&cue["step"], &cue["hook"]), (&120.into(), &"evaluate-end".into()), "{json:#}");
 }
 
-/// Each behaves in all scenarios, as it was built.
+/// Each behaves in all scenarios, as it was built; some do not start without settings.
 #[test]
 fn no_shipped_plugin_has_a_fault() {
     let project = project();
     for name in guests::plugins().unwrap() {
         let file = guests::shipped(&name).display().to_string();
-        project.host(&format!("plugin test {file}")).expect(0);
-        project.host(&format!("plugin check {file}")).expect(0).prints(&["in a made-up run, within its limits", "[[plugin]]"]);
+        project.write("settings.toml", match name.as_str() {
+            "batch-ramp" => "from = 4\nto = 8\nover-steps = 50\n",
+            "branch-balance" => "[a]\nparameters = \"encoder\"\ngroups = [\"encoder\"]\n[b]\nparameters = \"head\"\ngroups = [\"rest\"]\n",
+            "layer-freeze" => "[[stages]]\nparameters = [\"head\"]\n[[stages]]\nparameters = [\"encoder\"]\nfrom = { step = 50 }\n",
+            _ => "",
+        });
+        let settings = if fs::metadata(project.path("settings.toml")).unwrap().len() > 0 { "--config settings.toml" } else { "" };
+        project.host(&format!("plugin test {file} {settings}")).expect(0).prints(&["8 scenarios, nothing wrong"]);
+        let check = project.host(&format!("plugin check {file} {settings}"));
+        check.expect(0).prints(&["in a made-up run, within its limits", "[[plugin]]"]);
     }
 }
 
@@ -77,8 +87,8 @@ fn what_cannot_be_tried_is_told() {
     project.write("answers.json", "{}");
     for (arguments, code, words) in [
         (format!("plugin test none.wasm"), 6, &["none.wasm cannot be read"][..]),
-        (format!("plugin test {file} --set patience=x"), 3, &["patience"]),
-        (format!("plugin test {file} --set pateince=2"), 3, &["pateince", "patience"]),
+        (format!("plugin test {file} --set patience=x"), 6, &["patience"]),
+        (format!("plugin test {file} --set pateince=2"), 6, &["pateince", "patience"]),
         (format!("plugin test {file} --config bad.toml"), 3, &["bad.toml are no TOML"]),
         (format!("plugin test {file} --config none.toml"), 3, &["none.toml cannot be read"]),
         (format!("plugin test {file} --expect answers.json"), 9, &["answers.json are no answers"]),

@@ -8,6 +8,7 @@ use host_callback::{Chain, Pattern, Subscription};
 use host_sandbox::InstanceSettings;
 use host_trainer::{StopFlag, Store, task::Course};
 use serde_json::Value;
+use tempfile::TempDir;
 
 use super::{Play, Tape, spy::Spy};
 use crate::{
@@ -36,8 +37,12 @@ parameters = ["encoder"]
 /// Epochs of a scenario that the command line does not make longer.
 pub(crate) const EPOCHS: u64 = 10;
 
-fn no_room(error: std::io::Error) -> Problems {
-    (Exit::RunFolder, Problem::new("there is no room for a rehearsal").caused_by(error)).into()
+/// A folder for the checkpoints of a rehearsal, which nobody needs after it: in memory, where the system has that.
+fn place() -> Result<TempDir, Problems> {
+    let in_memory = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir());
+    in_memory.map_err(|error| {
+        (Exit::RunFolder, Problem::new("there is no room for a rehearsal").caused_by(error)).into()
+    })
 }
 
 /// A plugin with its settings.
@@ -90,7 +95,7 @@ impl Stage<'_> {
     ///
     /// What keeps the plugin from starting.
     pub(crate) fn start(&self, course: Course) -> Result<Vec<String>, Problems> {
-        let folder = tempfile::tempdir().map_err(no_room)?;
+        let folder = place()?;
         let plan = self.plan(course, folder.path())?;
         let run = wire::prepare(&plan, None)?.run;
         let chain = wire::callbacks(&plan, run.as_ref(), &GuestLog::default(), None)?.chain;
@@ -109,7 +114,7 @@ impl Stage<'_> {
     ///
     /// What is wrong with the plugin's settings.
     pub(crate) fn instance(&self, course: Course) -> Result<InstanceSettings, Problems> {
-        let folder = tempfile::tempdir().map_err(no_room)?;
+        let folder = place()?;
         let plan = self.plan(course, folder.path())?;
         let run = wire::prepare(&plan, None)?.run;
         let settings = plan.instances.first().map(|instance| (instance.name.clone(), instance.config.clone(), instance.limits));
@@ -124,7 +129,7 @@ impl Stage<'_> {
     ///
     /// What keeps the plugin from starting.
     pub(crate) fn play(&self, course: Course, changes: &[u64]) -> Result<Play, Problems> {
-        let folder = tempfile::tempdir().map_err(no_room)?;
+        let folder = place()?;
         let plan = self.plan(course, folder.path())?;
         let mut run = wire::prepare(&plan, None)?.run;
         let log = GuestLog::default();

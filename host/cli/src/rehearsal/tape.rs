@@ -8,6 +8,9 @@ use host_callback::{Decision, Hook, Value, Verdict};
 use host_trainer::{Observer, RunEvent};
 use serde::{Deserialize, Serialize};
 
+/// How names of measurements begin that are other numbers each time.
+const UNSTEADY: [&str; 4] = ["time/", "throughput/", "memory/", "callback/"];
+
 /// A moment at which a plugin decided something, or failed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Cue {
@@ -43,6 +46,8 @@ pub(crate) struct Play {
     pub(crate) series: BTreeMap<String, Vec<(u64, f64)>>,
     /// Finished steps.
     pub(crate) steps: u64,
+    /// A measurement that it read which is of a clock or of the machine, and so another one each time.
+    pub(crate) unsteady: Option<String>,
     /// The calls at each hook.
     pub(crate) calls: BTreeMap<Hook, Calls>,
 }
@@ -61,8 +66,11 @@ pub(crate) struct Tape(Rc<RefCell<Play>>);
 impl Tape {
     /// A hook fires, and these values are shown.
     pub(super) fn shown(&self, step: u64, hook: Hook, values: BTreeMap<String, f64>) {
-        let cue = Cue { step, hook, values, decisions: Vec::new(), failures: Vec::new() };
         let mut play = self.0.borrow_mut();
+        if play.unsteady.is_none() {
+            play.unsteady = values.keys().find(|name| UNSTEADY.iter().any(|kind| name.starts_with(kind))).cloned();
+        }
+        let cue = Cue { step, hook, values, decisions: Vec::new(), failures: Vec::new() };
         // Only moments at which something came of it are kept.
         if play.cues.last().is_some_and(|last| last.decisions.is_empty() && last.failures.is_empty()) {
             play.cues.pop();

@@ -18,7 +18,7 @@ pub enum Course {
     Plateau,
     /// From 40 % on the loss grows, and the gradients with it.
     Divergence,
-    /// At 40 % an evaluation is not a number, and at 50 % the losses of three batches; the rest is healthy.
+    /// At 25 % an evaluation is not a number, and at 50 % the losses of three batches; the rest is healthy.
     Nan,
     /// At 50 % three batches have 8 times the loss and 20 times the gradients; the rest is healthy.
     Spike,
@@ -63,6 +63,7 @@ const PACE: f64 = 5.0;
 /// Where it turns.
 const TURN: f64 = 0.4;
 const MIDDLE: f64 = 0.5;
+const QUARTER: f64 = 0.25;
 /// Batches that something is wrong with.
 const BAD_BATCHES: u64 = 3;
 /// Relative noise of an ordinary course, and of a noisy one.
@@ -96,8 +97,8 @@ impl Course {
         let gradient = loss.abs().sqrt();
         let middle = (length as f64 * MIDDLE) as u64;
         let bad = (middle..middle + BAD_BATCHES).contains(&at);
-        let turn = (length as f64 * TURN) as u64;
-        let is_lost = self == Self::Nan && (turn.saturating_sub(BAD_BATCHES)..turn).contains(&at);
+        let quarter = (length as f64 * QUARTER) as u64;
+        let is_lost = self == Self::Nan && (quarter.saturating_sub(BAD_BATCHES)..quarter).contains(&at);
         let evaluated = if is_lost { f64::NAN } else { evaluated };
         let (loss, gradient) = match self {
             Self::Nan if bad => (f64::NAN, f64::NAN),
@@ -149,7 +150,7 @@ mod tests {
             (0..LENGTH as usize).filter(|&at| is_bad(&points[at], &healthy[at])).collect()
         };
         assert_eq!(bad(Course::Nan, |point, _| point.loss.is_nan() && point.gradients[1].is_nan()), [200, 201, 202]);
-        assert_eq!(bad(Course::Nan, |point, _| point.evaluated.is_nan()), [157, 158, 159]);
+        assert_eq!(bad(Course::Nan, |point, _| point.evaluated.is_nan()), [97, 98, 99]);
         assert_eq!(bad(Course::Spike, |point, healthy| point.loss == 8.0 * healthy.loss), [200, 201, 202]);
         assert_eq!(bad(Course::OutOfMemory, |point, _| point.fits == 0.5), (200..400).collect::<Vec<_>>());
     }
