@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds early stopping in every language that has an SDK, for the tests that play recorded traces to it, and runs the
-# SDKs' own tests. What is missing of a toolchain is installed below the target folder; where that is not possible, or a
+# Builds early stopping in every language that has an SDK, for the tests that play recorded traces to it, and the plugins of
+# the catalogue that are not in Rust; runs the SDKs' own tests and theirs. What is missing of a toolchain is installed below the target folder; where that is not possible, or a
 # language's own compiler is not there, it says so and leaves that language out.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -17,16 +17,27 @@ without() {
     say "$1 is left out: $2"
     missing+=("$1")
     rm -f "$components/early-stopping-in-$1.wasm"
+    case "$1" in
+        python) rm -f "$components/run-advisor.wasm" ;;
+        javascript) rm -f "$components/goal-watch.wasm" ;;
+    esac
 }
 
-# component LANGUAGE COMMAND...: the command gets the file to write as its last argument. The file is put in place whole.
+# component LANGUAGE COMMAND...: the command gets the file to write as its last argument.
 component() {
-    local language="$1" made="$target/early-stopping-in-$1.wasm"
+    local language="$1"
+    shift
+    plugin "early-stopping-in-$language" "$@"
+}
+
+# plugin NAME COMMAND...: the same for any plugin. The file is put in place whole.
+plugin() {
+    local name="$1" made="$target/$1.wasm"
     shift
     rm -f "$made"
     "$@" "$made"
-    mv "$made" "$components/early-stopping-in-$language.wasm"
-    say "built early stopping in $language"
+    mv "$made" "$components/$name.wasm"
+    say "built $name"
 }
 
 # Python's tools, and Zig, which PyPI has too, in an environment of their own.
@@ -45,6 +56,9 @@ build_python() {
     (cd sdk/python && PYTHONDONTWRITEBYTECODE=1 "$python" -m unittest --quiet)
     component python env PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=sdk/python/src:sdk/python/examples PATH="$target/python/bin:$PATH" \
         "$python" -m host_sdk.build sdk/python/examples/early_stopping --output
+    (cd plugins/run-advisor && PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=../../sdk/python/src "$python" -m unittest discover --quiet -s tests -t .)
+    plugin run-advisor env PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=sdk/python/src:plugins/run-advisor PATH="$target/python/bin:$PATH" \
+        "$python" -m host_sdk.build plugins/run-advisor/run_advisor --output
 }
 
 build_javascript() {
@@ -54,6 +68,8 @@ build_javascript() {
     fi
     (cd sdk/javascript && npm run --silent types && npm test --silent >/dev/null)
     component javascript node sdk/javascript/bin/host-sdk.js build sdk/javascript/examples/early-stopping/src/index.ts --out
+    (cd plugins/goal-watch && npm run --silent types && npm test --silent >/dev/null)
+    plugin goal-watch node sdk/javascript/bin/host-sdk.js build plugins/goal-watch/src/index.ts --out
 }
 
 in_c() { sdk/c/build.sh "$1" sdk/c/examples/early-stopping/{early_stopping,rule}.c; }

@@ -37,6 +37,12 @@ pub fn component(name: &str) -> PathBuf {
     path
 }
 
+/// The same, if it has been built: what is not written in Rust needs tools that not every machine has.
+#[must_use]
+pub fn built(name: &str) -> Option<PathBuf> {
+    Some(component_path(name)).filter(|path| path.is_file())
+}
+
 fn component_path(name: &str) -> PathBuf {
     target_dir().join("components").join(format!("{name}.wasm"))
 }

@@ -93,6 +93,21 @@ pub(crate) enum Command {
     ///
     /// Example: host cache --clear
     Cache(CacheArgs),
+    /// Print a JSON Schema, for editors: of train.toml, or of a plugin's settings.
+    ///
+    /// Editors that know TOML (through Taplo, say) complete keys and check values when the first line of train.toml is
+    /// `#:schema ./train.schema.json`.
+    ///
+    /// Example: host schema > train.schema.json
+    Schema(SchemaArgs),
+    /// Print what a shell needs to complete the words of this command line.
+    ///
+    /// Example: host completions bash > ~/.local/share/bash-completion/completions/host
+    Completions(CompletionsArgs),
+    /// Print the manual page, or write one for each command into a folder.
+    ///
+    /// Example: host man --folder ~/.local/share/man/man1
+    Man(ManArgs),
     /// Another rank of a run, which its first rank starts and speaks to over stdin and stdout.
     ///
     /// Example: host run train.toml --set run.ranks=2
@@ -103,6 +118,30 @@ pub(crate) enum Command {
     /// Example: host run train.toml --set plugins.compile-seconds=600
     #[command(hide = true)]
     Compile,
+}
+
+/// Arguments of `host schema`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct SchemaArgs {
+    /// A plugin, whose settings are wanted.
+    #[arg(value_name = "FILE.wasm")]
+    pub(crate) plugin: Option<PathBuf>,
+}
+
+/// Arguments of `host completions`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct CompletionsArgs {
+    /// The shell.
+    #[arg(value_enum)]
+    pub(crate) shell: clap_complete::Shell,
+}
+
+/// Arguments of `host man`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct ManArgs {
+    /// The folder; without one, the page of `host` itself goes to stdout.
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) folder: Option<PathBuf>,
 }
 
 /// Arguments of `host rank`.

@@ -8,5 +8,7 @@ pub(crate) mod plugin;
 pub(crate) mod plugins;
 pub(crate) mod rank;
 pub(crate) mod run;
+pub(crate) mod schema;
+pub(crate) mod shell;
 pub(crate) mod show;
 mod toolchains;

@@ -59,6 +59,11 @@ pub(crate) fn load(file: &FilePath, sets: &[String], tasks: &[TaskKind]) -> Resu
     of_text(file, text, sets, tasks)
 }
 
+/// A JSON Schema of a whole configuration, with the keys of `[task]` for each kind of task: for editors.
+pub(crate) fn schema(tasks: &[TaskKind]) -> Value {
+    schema::for_editors(tasks)
+}
+
 /// Checks and completes the text of a configuration, which stands in `file` or would.
 ///
 /// # Errors

@@ -31,6 +31,52 @@ pub(super) fn of_config(tasks: &[TaskKind]) -> Value {
     schema
 }
 
+/// The schema of a whole file with every task's keys, as editors take it: which of them go with `kind` is told by
+/// conditions.
+pub(super) fn for_editors(tasks: &[TaskKind]) -> Value {
+    let mut schema = of_config(tasks);
+    let conditions = tasks.iter().map(|kind| {
+        let task = of_task(kind);
+        let mut task = inlined(&task, &task);
+        task["properties"]["kind"] = json!({ "const": kind.name });
+        json!({ "if": { "properties": { "kind": { "const": kind.name } }, "required": ["kind"] }, "then": task })
+    });
+    let conditions: Value = conditions.collect();
+    if let Some(task) = schema.pointer_mut("/properties/task") {
+        task["allOf"] = conditions;
+    }
+    schema["title"] = "train.toml".into();
+    without_marks(&mut schema);
+    schema
+}
+
+/// A schema without references: what they refer to stands in their place. The schemas of settings do not refer to
+/// themselves.
+fn inlined(root: &Value, schema: &Value) -> Value {
+    match schema {
+        Value::Array(parts) => parts.iter().map(|part| inlined(root, part)).collect(),
+        Value::Object(map) => {
+            let target = if map.contains_key("$ref") { deref(root, schema) } else { &Value::Null };
+            let all = target.as_object().into_iter().flatten().chain(map);
+            let kept = all.filter(|(key, _)| !matches!(key.as_str(), "$ref" | "$defs"));
+            Value::Object(kept.map(|(key, part)| (key.clone(), inlined(root, part))).collect())
+        }
+        other => other.clone(),
+    }
+}
+
+/// Leaves out the keywords that are only this program's.
+fn without_marks(schema: &mut Value) {
+    match schema {
+        Value::Array(parts) => parts.iter_mut().for_each(without_marks),
+        Value::Object(map) => {
+            map.retain(|key, _| key != WHOLE && key != WORDS);
+            map.values_mut().for_each(without_marks);
+        }
+        _ => {}
+    }
+}
+
 /// The schema of the keys of `[task]` besides `kind`.
 pub(super) fn of_task(kind: &TaskKind) -> Value {
     let mut schema = (kind.schema)().to_value();

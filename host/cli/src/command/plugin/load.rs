@@ -18,7 +18,7 @@ use crate::{
 /// # Errors
 ///
 /// When there can be no sandbox on this machine.
-pub(super) fn sandbox() -> Result<Sandbox, Problems> {
+pub(in crate::command) fn sandbox() -> Result<Sandbox, Problems> {
     let uncached = SandboxConfig { compiler: program::compiler(CompileLimits::default()), ..SandboxConfig::default() };
     let cached = SandboxConfig { cache: Some(user_cache(|name| std::env::var_os(name))), ..uncached.clone() };
     // Without a folder for compiled code it takes longer, and nothing else.
@@ -27,7 +27,7 @@ pub(super) fn sandbox() -> Result<Sandbox, Problems> {
 }
 
 /// A file that is no plugin of this host, as a command's end.
-pub(super) fn refused(error: &LoadError) -> Problems {
+pub(in crate::command) fn refused(error: &LoadError) -> Problems {
     (Exit::Plugin, Problem::new(format!("plugin {error}"))).into()
 }
 

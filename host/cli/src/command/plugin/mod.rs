@@ -6,7 +6,7 @@ mod check;
 mod entry;
 mod inspect;
 mod language;
-mod load;
+pub(super) mod load;
 mod new;
 mod pack;
 mod settings;

@@ -1,0 +1,67 @@
+//! What editors, shells and `man` are told: schemas, completions, manual pages.
+
+use std::fs;
+
+use host_tests::guests;
+use serde_json::{Value, json};
+
+use crate::project;
+
+fn schema(arguments: &str) -> jsonschema::Validator {
+    let outcome = project().host(arguments);
+    let schema: Value = serde_json::from_str(&outcome.expect(0).stdout).unwrap();
+    jsonschema::validator_for(&schema).expect("a schema")
+}
+
+fn of_file(path: &str) -> Value {
+    let text = fs::read_to_string(guests::root().join(path)).unwrap();
+    serde_json::to_value(text.parse::<toml::Table>().unwrap()).unwrap()
+}
+
+#[test]
+fn the_schema_takes_what_the_program_takes() {
+    let schema = schema("schema");
+    for path in ["train.toml", "host/examples/text.toml"] {
+        let errors: Vec<String> = schema.iter_errors(&of_file(path)).map(|error| format!("{}: {error}", error.instance_path())).collect();
+        assert!(errors.is_empty(), "{path}: {errors:#?}");
+    }
+    for (what, change) in [
+        ("a key that is not there", json!({ "train": { "epoch": 3 } })),
+        ("a number that is too small", json!({ "train": { "epochs": 0 } })),
+        ("a key of another task", json!({ "task": { "kind": "classification", "data": "a.csv", "context": 64 } })),
+        ("no kind of task", json!({ "task": { "data": "a.csv" } })),
+        ("another kind of task", json!({ "task": { "kind": "regression" } })),
+    ] {
+        let mut file = of_file("train.toml");
+        for (key, value) in change.as_object().unwrap() {
+            file[key] = value.clone();
+        }
+        assert!(!schema.is_valid(&file), "{what}");
+    }
+}
+
+#[test]
+fn a_plugin_has_a_schema_of_its_settings() {
+    let file = guests::shipped("early-stopping").display().to_string();
+    let schema = schema(&format!("schema {file}"));
+    assert!(schema.is_valid(&json!({ "patience": 3 })));
+    assert!(!schema.is_valid(&json!({ "patience": -1 })) && !schema.is_valid(&json!({ "pateince": 3 })));
+    project().host("schema none.wasm").expect(6).says(&["none.wasm cannot be read"]);
+}
+
+#[test]
+fn shells_and_man_know_every_command() {
+    let project = project();
+    let commands = ["run", "check", "show", "plugins", "doctor", "plugin", "cache", "schema", "completions", "man"];
+    for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
+        let outcome = project.host(&format!("completions {shell}"));
+        outcome.expect(0).prints(&commands).prints(&["host"]);
+    }
+    project.host("man").expect(0).prints(&[".TH host 1", "Exit codes"]);
+    let outcome = project.host("man --folder pages");
+    outcome.expect(0);
+    for page in commands.iter().map(|command| format!("host-{command}.1")).chain(["host.1".into(), "host-plugin-test.1".into()]) {
+        assert!(project.path(&format!("pages/{page}")).is_file(), "{page}: {}", outcome.stdout);
+    }
+    assert!(!project.path("pages/host-rank.1").exists(), "what is not for people has no page");
+}
