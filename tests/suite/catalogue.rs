@@ -1,12 +1,13 @@
 //! Plugins that come with the program in real runs: for each a run in which it has to act and one in which it must
 //! not; in `together` all of them at once, in `trouble` those that act when something goes wrong as well, and in `others`
-//! those that are not written in Rust.
+//! those that are not written in Rust. `page` is the list of all of them.
 //!
 //! A plugin's word is not taken for it: what a number should be is computed here from what the run measured, and each
 //! test looks at what followed in `metrics.jsonl`. The arithmetic by itself is tested where the plugin is.
 
 mod guards;
 mod others;
+mod page;
 mod schedules;
 mod together;
 mod trouble;

@@ -1,8 +1,8 @@
-//! What editors, shells and `man` are told: schemas, completions, manual pages.
+//! What editors, shells, `man` and readers are told: schemas, completions, manual pages, the contract's page.
 
 use std::fs;
 
-use host_tests::guests;
+use host_tests::{contract, guests};
 use serde_json::{Value, json};
 
 use crate::project;
@@ -64,4 +64,18 @@ fn shells_and_man_know_every_command() {
         assert!(project.path(&format!("pages/{page}")).is_file(), "{page}: {}", outcome.stdout);
     }
     assert!(!project.path("pages/host-rank.1").exists(), "what is not for people has no page");
+}
+
+/// `HOST_WRITE_CONTRACT=1 cargo test --release --workspace --test suite editor::the_page` writes it anew.
+#[test]
+fn the_page_of_the_contract_is_made_from_it() {
+    let wit = fs::read_to_string(guests::root().join("wit/0.1.0/callback.wit")).unwrap();
+    let (path, made) = (guests::root().join("docs/contract.md"), contract::page(&wit));
+    if std::env::var_os("HOST_WRITE_CONTRACT").is_some() {
+        fs::write(&path, &made).unwrap();
+    }
+    assert_eq!(fs::read_to_string(path).unwrap_or_default(), made, "HOST_WRITE_CONTRACT=1 writes it anew");
+    for item in ["### enum `hook`", "| `train-begin` |", "## World `plugin`", "describe: func() -> manifest"] {
+        assert!(made.contains(item), "{item}");
+    }
 }

@@ -6,7 +6,7 @@ mod build;
 mod failures;
 mod new;
 mod pack;
-mod rehearse;
+pub(crate) mod rehearse;
 
 use std::{
     collections::BTreeMap,

@@ -1,7 +1,5 @@
 //! `host plugin test`, `check` and `bench`: a plugin in made-up trainings, and what is wrong with one.
 
-use std::fs;
-
 use host_tests::{Outcome, Project, guests};
 use serde_json::Value;
 
@@ -60,19 +58,29 @@ fn a_rehearsal_shows_each_scenario_with_what_was_decided() {
     assert_eq!((&cue["step"], &cue["hook"]), (&120.into(), &"evaluate-end".into()), "{json:#}");
 }
 
+/// What a plugin of the catalogue needs to start in a made-up training.
+pub(crate) fn settings_of(plugin: &str) -> &'static str {
+    match plugin {
+        "batch-ramp" => "from = 4\nto = 8\nover-steps = 50\n",
+        "branch-balance" => {
+            "[a]\nparameters = \"encoder\"\ngroups = [\"encoder\"]\n[b]\nparameters = \"head\"\ngroups = [\"rest\"]\n"
+        }
+        "goal-watch" => "[[goals]]\nwhen = \"eval/loss < 0.1\"\ndo = \"stop\"\n",
+        "layer-freeze" => {
+            "[[stages]]\nparameters = [\"head\"]\n[[stages]]\nparameters = [\"encoder\"]\nfrom = { step = 50 }\n"
+        }
+        _ => "",
+    }
+}
+
 /// Each behaves in all scenarios, as it was built; some do not start without settings.
 #[test]
 fn no_shipped_plugin_has_a_fault() {
     let project = project();
     for name in guests::plugins().unwrap() {
         let file = guests::shipped(&name).display().to_string();
-        project.write("settings.toml", match name.as_str() {
-            "batch-ramp" => "from = 4\nto = 8\nover-steps = 50\n",
-            "branch-balance" => "[a]\nparameters = \"encoder\"\ngroups = [\"encoder\"]\n[b]\nparameters = \"head\"\ngroups = [\"rest\"]\n",
-            "layer-freeze" => "[[stages]]\nparameters = [\"head\"]\n[[stages]]\nparameters = [\"encoder\"]\nfrom = { step = 50 }\n",
-            _ => "",
-        });
-        let settings = if fs::metadata(project.path("settings.toml")).unwrap().len() > 0 { "--config settings.toml" } else { "" };
+        project.write("settings.toml", settings_of(&name));
+        let settings = "--config settings.toml";
         project.host(&format!("plugin test {file} {settings}")).expect(0).prints(&["8 scenarios, nothing wrong"]);
         let check = project.host(&format!("plugin check {file} {settings}"));
         check.expect(0).prints(&["in a made-up run, within its limits", "[[plugin]]"]);

@@ -54,8 +54,10 @@ fn a15_a_file_is_taken_up_once_and_whole_however_it_is_written() {
     // As it was already.
     put(&file, &bytes);
     // Many at once, and then one that tells when all of them have had their time.
+    // They are never called here: ten that wrote a line at each event would fill gigabytes where a slow machine takes
+    // minutes for this.
     for n in 0..10 {
-        put(&running.plugin(&format!("many-{n}")), &marked("observer", &n.to_string()));
+        put(&running.plugin(&format!("many-{n}")), &marked("faulty", &n.to_string()));
     }
     for _ in 0..10 {
         running.until("joined");
