@@ -65,7 +65,7 @@ mod tests {
     use super::*;
     use crate::fused::{
         simd::chosen::at_each_level,
-        testing::{Case, Given, bits, check, numbers},
+        testing::{Case, Given, bits, check, numbers, shapes},
     };
 
     impl Case for Gelu {
@@ -80,7 +80,7 @@ mod tests {
 
     #[test]
     fn it_is_burns_gelu() {
-        for shape in [[1, 1], [3, 7], [0, 5], [1, 40_000], [130, 129]] {
+        for shape in [[1, 1], [0, 5], [1, 40_000], [130, 129]].into_iter().chain(shapes([40, 90])) {
             check(&Gelu, &[Given::random(shape, 3.0)], 2e-6);
             check(&Gelu, &[Given::random(shape, 3.0).transposed()], 2e-6);
         }

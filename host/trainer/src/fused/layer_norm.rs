@@ -148,7 +148,7 @@ mod tests {
     use super::*;
     use crate::fused::{
         simd::chosen::at_each_level,
-        testing::{Case, Given, bits, check, numbers},
+        testing::{Case, Given, bits, check, numbers, shapes},
     };
 
     impl Case for LayerNorm {
@@ -164,11 +164,11 @@ mod tests {
 
     #[test]
     fn it_is_burns_layer_norm() {
-        for [rows, width] in [[1, 1], [3, 7], [0, 5], [200, 37], [70, 128]] {
+        for [rows, width] in [[1, 1], [0, 5], [200, 37], [70, 128]].into_iter().chain(shapes([150, 90])) {
             let x = Given::random([rows, width], 5.0);
             let (gamma, beta) = (Given::random([1, width], 1.0), Given::random([1, width], 2.0));
-            // The gradients of γ and β are sums over all rows.
-            let tolerance = 2e-5;
+            // Of few numbers the gradients nearly cancel, and what is left is divided by a small deviation.
+            let tolerance = if width < 8 { 1e-4 } else { 2e-5 };
             check(&LayerNorm { epsilon: 1e-5, shifts: false }, &[x.clone(), gamma.clone()], tolerance);
             check(&LayerNorm { epsilon: 1e-3, shifts: true }, &[x.transposed(), gamma, beta], tolerance);
         }

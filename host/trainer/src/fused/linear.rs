@@ -48,7 +48,10 @@ pub fn linear_with<B: Backend>(
         Err([x, weight, bias, residual]) => {
             let (bias, residual) = (added.bias.then_some(bias), added.residual.then_some(residual));
             let y = module::linear(operation::tensor(x), operation::tensor(weight), bias.map(operation::tensor));
-            residual.map_or_else(|| y.clone(), |residual| operation::tensor(residual) + y.clone())
+            match residual {
+                Some(residual) => operation::tensor::<B, 2>(residual) + y,
+                None => y,
+            }
         }
     }
 }
@@ -141,7 +144,7 @@ mod tests {
     use burn::tensor::backend::AutodiffBackend;
 
     use super::*;
-    use crate::fused::testing::{Case, Given, check};
+    use crate::fused::testing::{Case, Given, check, shapes};
 
     impl Case for Added {
         fn run<B: AutodiffBackend>(&self, inputs: Vec<Tensor<B, 2>>) -> Tensor<B, 2> {
@@ -157,16 +160,15 @@ mod tests {
 
     #[test]
     fn it_is_burns_linear_layer() {
-        for [rows, inputs, outputs] in [[1, 1, 1], [3, 5, 7], [0, 3, 2], [150, 33, 65], [300, 200, 130]] {
-            for added in [[false, false], [true, false], [false, true], [true, true]]
-                .map(|[bias, residual]| Added { bias, residual })
-            {
-                let x = Given::random([rows, inputs], 1.0);
-                let weight = Given::random([inputs, outputs], 1.0);
-                let mut given = vec![x.transposed_if(outputs == 7), weight.transposed_if(rows == 150)];
-                given.extend(added.bias.then(|| Given::random([1, outputs], 2.0)));
-                given.extend(added.residual.then(|| Given::random([rows, outputs], 3.0)));
-                check(&added, &given, 1e-5);
+        let all = [false, true].into_iter().flat_map(|bias| [false, true].map(|residual| Added { bias, residual }));
+        let fixed = [[1, 1, 1], [3, 5, 7], [0, 3, 2], [150, 33, 65], [300, 200, 130]];
+        for [rows, inputs, outputs] in fixed.into_iter().chain(shapes([150, 40, 40])) {
+            for added in all.clone() {
+                let x = Given::random([rows, inputs], 1.0).transposed_if(outputs % 2 == 1);
+                let weight = Given::random([inputs, outputs], 1.0).transposed_if(inputs % 2 == 1);
+                let bias = added.bias.then(|| Given::random([1, outputs], 2.0));
+                let residual = added.residual.then(|| Given::random([rows, outputs], 3.0));
+                check(&added, &[x, weight].into_iter().chain(bias).chain(residual).collect::<Vec<_>>(), 1e-5);
             }
         }
     }

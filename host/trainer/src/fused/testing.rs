@@ -41,6 +41,12 @@ pub(super) fn numbers(count: usize, seed: u64, scale: f32) -> Vec<f32> {
     (0..count).map(|_| scale * (2.0 * random.random::<f32>() - 1.0)).collect()
 }
 
+/// Ten shapes, each side from 1 to its most.
+pub(super) fn shapes<const N: usize>(most: [usize; N]) -> impl Iterator<Item = [usize; N]> {
+    let mut random = ChaCha8Rng::seed_from_u64(N as u64);
+    (0..10).map(move |_| most.map(|most| random.random_range(1..=most)))
+}
+
 impl Given {
     pub(super) fn random(shape: [usize; 2], scale: f32) -> Self {
         let numbers = numbers(shape[0] * shape[1], (shape[0] * 1009 + shape[1]) as u64 + scale.to_bits() as u64, scale);
