@@ -109,6 +109,9 @@ class Lifecycle(unittest.TestCase):
         harness.load({"count": 1}, 1)
         self.assertEqual(harness.state, State(1))
         harness.load(State(5), 2)
+        kept = harness.save()
+        harness.load(State(0), 2)
+        harness.load(kept, 2)
         self.assertEqual(harness.state, State(5))
         with self.assertRaisesRegex(ValueError, "state of version 7 was saved, and this version of the plugin reads 2"):
             harness.load({}, 7)

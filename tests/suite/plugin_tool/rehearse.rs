@@ -37,7 +37,7 @@ fn each_planted_fault_is_found() {
     }
     // These are faults of any plugin.
     for fault in ["loses-state", "undeclared", "traps"] {
-        with_fault(&project, fault, "").expect(13).prints(&["faults"]);
+        with_fault(&project, fault, "").expect(13).prints(&[" fault"]);
     }
 }
 

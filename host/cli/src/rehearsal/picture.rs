@@ -49,12 +49,13 @@ fn column(step: u64, steps: u64) -> usize {
     (step.saturating_sub(1) as usize * WIDTH / steps.max(1) as usize).min(WIDTH - 1)
 }
 
-/// Of several values in one column the last one is drawn; one that is not a number wins.
+/// Of several values in one column the largest one is drawn, so that a spike is seen; one that is not a number wins.
 fn curve(points: &[(u64, f64)], steps: u64) -> String {
     let mut cells: [Option<f64>; WIDTH] = [None; WIDTH];
     for &(step, value) in points {
         let cell = &mut cells[column(step, steps)];
-        if cell.is_none_or(f64::is_finite) {
+        // Not `max`, which would drop a NaN.
+        if cell.is_none_or(|drawn| drawn.is_finite() && !(value <= drawn)) {
             *cell = Some(value);
         }
     }

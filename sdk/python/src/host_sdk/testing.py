@@ -165,13 +165,17 @@ class Harness:
         self._instance.load(state, self._plugin.manifest.state_version)
 
     def load(self, state: Any, version: int) -> None:
-        """Gives the callback state of a version: a dataclass of that time, or what parsed JSON would be.
+        """Gives the callback state of a version: a dataclass of that time, what parsed JSON would be, or what `save` gave.
 
         Raises:
             ValueError: The callback does not take it.
         """
-        is_record = hasattr(type(state), "__dataclass_fields__")
-        data = to_json(kind_of(type(state), STATE), state) if is_record else json.dumps(state).encode()
+        if isinstance(state, bytes):
+            data = state
+        elif hasattr(type(state), "__dataclass_fields__"):
+            data = to_json(kind_of(type(state), STATE), state)
+        else:
+            data = json.dumps(state).encode()
         self._instance.load(data, version)
 
     def _start(self, step: int) -> Instance:

@@ -82,8 +82,11 @@ pub(super) fn run(args: &PluginTestArgs) -> Result<Exit, Problems> {
         ));
     }
     let scenarios = played.iter().map(|(course, (play, _))| (*course, answer(play))).collect();
-    let answers =
-        Answers { plugin: format!("{} {}", manifest.name, manifest.version), config: stage.config.clone(), scenarios };
+    let config = stage.instance(Course::Healthy)?.config;
+    if expected.as_ref().is_some_and(|expected| expected.config != config) {
+        remarks.push("what is expected was saved with other settings".into());
+    }
+    let answers = Answers { plugin: format!("{} {}", manifest.name, manifest.version), config, scenarios };
     if args.json {
         let faults: BTreeMap<_, _> = played.iter().map(|(course, (_, faults))| (course, faults)).collect();
         let all = json!({ "passed": is_right, "faults": faults, "remarks": remarks, "answers": answers });
@@ -204,10 +207,14 @@ fn told(plugin: &str, played: &BTreeMap<Course, (Play, Vec<String>)>, remarks: &
     }
     let faults: usize = played.values().map(|(_, faults)| faults.len()).sum();
     match faults {
-        0 => writeln!(text, "{} scenarios, nothing wrong", played.len()).expect("a String"),
-        _ => writeln!(text, "{} scenarios, {faults} faults", played.len()).expect("a String"),
+        0 => writeln!(text, "{}, nothing wrong", count(played.len(), "scenario")).expect("a String"),
+        _ => writeln!(text, "{}, {}", count(played.len(), "scenario"), count(faults, "fault")).expect("a String"),
     }
     text
+}
+
+fn count(number: usize, what: &str) -> String {
+    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }
 
 /// A table of what was decided; reports are counted unless all are wanted.
