@@ -93,15 +93,15 @@ impl CompilerProcess {
         let mut child = command.spawn().map_err(host)?;
         let (to, from) = (child.stdin.take(), child.stdout.take());
         let head = Head { room, haste, limits: self.limits };
-        // It reads everything before it writes anything. One that ends early is asked below why it did.
-        let sent = to.map_or(Ok(()), |mut to| to.write_all(&head.write()).and_then(|()| to.write_all(binary.bytes())));
+        // It reads everything before it writes anything. Of one that ends early, its end and its answer tell why.
+        drop(to.map(|mut to| to.write_all(&head.write()).and_then(|()| to.write_all(binary.bytes()))));
         let mut answer = Vec::new();
         let read = from.map_or(Ok(0), |mut from| from.read_to_end(&mut answer));
         let status = child.wait().map_err(host)?;
         if !status.success() {
             return Err(self.ended(status));
         }
-        sent.and(read).map_err(host)?;
+        read.map_err(host)?;
         let words = |rest: &[u8]| String::from_utf8_lossy(rest).into_owned();
         match answer.split_first() {
             Some((&CODE, _)) => {
