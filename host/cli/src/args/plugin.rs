@@ -128,18 +128,26 @@ pub(crate) struct BuildArgs {
     pub(crate) json: bool,
 }
 
+/// The settings that a plugin is tried with.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct TriedArgs {
+    /// A TOML file with the plugin's settings, as they stand below [plugin.config].
+    #[arg(long, value_name = "FILE.toml")]
+    pub(crate) config: Option<PathBuf>,
+    /// Set one of the plugin's settings, over the file; may be given several times.
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
+}
+
 /// Arguments of `host plugin check`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct PluginCheckArgs {
     /// The plugin's file.
     #[arg(value_name = "FILE.wasm")]
     pub(crate) file: PathBuf,
-    /// A TOML file with its settings, as they stand below [plugin.config].
-    #[arg(long, value_name = "FILE.toml")]
-    pub(crate) config: Option<PathBuf>,
-    /// Set one of its settings, over the file; may be given several times.
-    #[arg(long, value_name = "KEY=VALUE")]
-    pub(crate) set: Vec<String>,
+    /// What it is tried with.
+    #[command(flatten)]
+    pub(crate) tried: TriedArgs,
     /// Print JSON to stdout.
     #[arg(long)]
     pub(crate) json: bool,
@@ -151,12 +159,9 @@ pub(crate) struct PluginTestArgs {
     /// The plugin's file.
     #[arg(value_name = "FILE.wasm")]
     pub(crate) file: PathBuf,
-    /// A TOML file with its settings, as they stand below [plugin.config].
-    #[arg(long, value_name = "FILE.toml")]
-    pub(crate) config: Option<PathBuf>,
-    /// Set one of its settings, over the file; may be given several times.
-    #[arg(long, value_name = "KEY=VALUE")]
-    pub(crate) set: Vec<String>,
+    /// What it is tried with.
+    #[command(flatten)]
+    pub(crate) tried: TriedArgs,
     /// Play only this scenario; may be given several times.
     #[arg(long, value_name = "NAME", value_parser = course)]
     pub(crate) scenario: Vec<Course>,
@@ -185,12 +190,9 @@ pub(crate) struct PluginBenchArgs {
     /// The plugins' files.
     #[arg(value_name = "FILE.wasm", required = true)]
     pub(crate) files: Vec<PathBuf>,
-    /// A TOML file with their settings, as they stand below [plugin.config].
-    #[arg(long, value_name = "FILE.toml")]
-    pub(crate) config: Option<PathBuf>,
-    /// Set one of their settings, over the file; may be given several times.
-    #[arg(long, value_name = "KEY=VALUE")]
-    pub(crate) set: Vec<String>,
+    /// What it is tried with.
+    #[command(flatten)]
+    pub(crate) tried: TriedArgs,
     /// Print JSON to stdout.
     #[arg(long)]
     pub(crate) json: bool,

@@ -81,8 +81,8 @@ fn cost(file: &Path, args: &PluginBenchArgs) -> Result<Cost, Problems> {
     let (plugin, from_cache) = timed(load);
     let plugin: Arc<Plugin> = plugin?;
     let manifest = plugin.manifest();
-    let config = settings(manifest, args.config.as_deref())?;
-    let stage = Stage { file, name: &manifest.name, config, set: args.set.clone(), epochs: EPOCHS };
+    let config = settings(manifest, args.tried.config.as_deref())?;
+    let stage = Stage { file, name: &manifest.name, config, set: args.tried.set.clone(), epochs: EPOCHS };
     let (memory, started) = instances(&plugin, &stage)?;
     let play = stage.play(Course::Healthy, &[])?;
     Ok(Cost {

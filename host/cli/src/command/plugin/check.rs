@@ -30,8 +30,8 @@ use crate::{
 pub(super) fn run(args: &PluginCheckArgs) -> Result<Exit, Problems> {
     let plugin = sandbox()?.load(&args.file).map_err(|error| refused(&error))?;
     let manifest = plugin.manifest();
-    let config = settings(manifest, args.config.as_deref())?;
-    let stage = Stage { file: &args.file, name: &manifest.name, config, set: args.set.clone(), epochs: EPOCHS };
+    let config = settings(manifest, args.tried.config.as_deref())?;
+    let stage = Stage { file: &args.file, name: &manifest.name, config, set: args.tried.set.clone(), epochs: EPOCHS };
     let listens = stage.start(Course::Healthy)?;
     let found = Found { plugin: &plugin, config: &stage.config, listens, remarks: remarks(&plugin) };
     terminal::out(&if args.json { format!("{:#}\n", found.json()) } else { found.words() });

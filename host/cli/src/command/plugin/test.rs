@@ -54,9 +54,9 @@ struct Answer {
 pub(super) fn run(args: &PluginTestArgs) -> Result<Exit, Problems> {
     let plugin = sandbox()?.load(&args.file).map_err(|error| refused(&error))?;
     let manifest = plugin.manifest();
-    let config = settings(manifest, args.config.as_deref())?;
+    let config = settings(manifest, args.tried.config.as_deref())?;
     let expected = args.expect.as_deref().map(read).transpose()?;
-    let stage = Stage { file: &args.file, name: &manifest.name, config, set: args.set.clone(), epochs: EPOCHS };
+    let stage = Stage { file: &args.file, name: &manifest.name, config, set: args.tried.set.clone(), epochs: EPOCHS };
     let chosen = |course: &Course| args.scenario.is_empty() || args.scenario.contains(course);
     let mut played = BTreeMap::new();
     for course in Course::ALL.into_iter().filter(chosen) {
