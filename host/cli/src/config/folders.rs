@@ -8,7 +8,7 @@ use std::{
 };
 
 /// The folder of a file; `.` where the file has none.
-pub(super) fn folder_of(file: &Path) -> PathBuf {
+pub(crate) fn folder_of(file: &Path) -> PathBuf {
     match file.parent() {
         Some(folder) if folder != Path::new("") => folder.to_owned(),
         _ => PathBuf::from("."),

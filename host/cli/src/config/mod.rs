@@ -39,7 +39,7 @@ use self::{
     written::Written,
 };
 pub(crate) use self::{
-    folders::user_cache,
+    folders::{folder_of, user_cache},
     plan::{InstancePlan, Plan},
 };
 use crate::{

@@ -22,6 +22,7 @@ use host_sandbox::LoadError;
 use super::load::{beside, sandbox};
 use crate::{
     args::{BuildArgs, Language},
+    config::folder_of,
     exit::Exit,
     problem::{Problem, Problems},
     run_folder::write_whole,
@@ -75,8 +76,7 @@ fn compiled(language: Language, folder: &Path, scratch: &Path) -> Result<Built, 
 }
 
 fn put(out: &Path, component: &[u8]) -> Result<(), Problems> {
-    let folder = out.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let written = write_whole(folder, out, component);
+    let written = write_whole(&folder_of(out), out, component);
     written.map_err(|error| cannot(&format!("{} cannot be written", out.display()), error))
 }
 

@@ -20,6 +20,7 @@ use super::{
 };
 use crate::{
     args::PackArgs,
+    config::folder_of,
     exit::Exit,
     problem::{Problem, Problems},
     run_folder::write_whole,
@@ -39,12 +40,12 @@ pub(super) fn run(args: &PackArgs) -> Result<Exit, Problems> {
     let file = component_of(&args.plugin)?;
     let plugin = sandbox()?.load(&file).map_err(|error| refused(&error))?;
     let folder = folder_of(&file);
-    let entries = contents(&plugin, &file, folder)?;
+    let entries = contents(&plugin, &file, &folder)?;
     let manifest = plugin.manifest();
     let name = format!("{}-{}", manifest.name, manifest.version);
     let bytes = archive(&name, &entries).map_err(|error| cannot("the archive cannot be made", error))?;
-    let out = args.out.clone().unwrap_or_else(|| beside(folder, &format!("{name}.tar.gz")));
-    write_whole(folder_of(&out), &out, &bytes)
+    let out = args.out.clone().unwrap_or_else(|| beside(&folder, &format!("{name}.tar.gz")));
+    write_whole(&folder_of(&out), &out, &bytes)
         .map_err(|error| cannot(&format!("{} cannot be written", out.display()), error))?;
     terminal::out(&told(args.json, &plugin, &out, &entries, &bytes));
     Ok(Exit::Success)
@@ -95,10 +96,6 @@ fn component_of(plugin: &Path) -> Result<PathBuf, Problems> {
             Err((Exit::Project, problem).into())
         }
     }
-}
-
-fn folder_of(file: &Path) -> &Path {
-    file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 /// The archive's files in their order.
