@@ -75,6 +75,14 @@ pub(crate) enum Command {
     ///
     /// Example: host plugins runs/digits-1
     Plugins(PluginsArgs),
+    /// Measure what a step takes: of a run, of a bare loop around its model, and of PyTorch.
+    ///
+    /// The loops take turns in one process (PyTorch in one of its own), so that whatever else the machine does disturbs all
+    /// alike. Plugins are called as in a run; nothing is kept. A Python with torch is given with --peer: it is handed the
+    /// same weights and batches, and the losses of both are compared.
+    ///
+    /// Example: host bench host/examples/text.toml --peer venv/bin/python
+    Bench(BenchArgs),
     /// Say what this machine has: CPU, GPU, cache folder, guest toolchains.
     ///
     /// Never fails: what is missing is said, with what it is needed for.
@@ -170,6 +178,32 @@ pub(crate) struct RunArgs {
     /// Print errors and the closing report only.
     #[arg(long, short)]
     pub(crate) quiet: bool,
+}
+
+/// Arguments of `host bench`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct BenchArgs {
+    /// The configuration files; one after the other is measured.
+    #[arg(required = true, value_name = "CONFIG")]
+    pub(crate) files: Vec<PathBuf>,
+    /// Set a key over what the files say, as for `host run`.
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
+    /// A Python 3 with torch, which trains the same model in turns with us.
+    #[arg(long, value_name = "PYTHON")]
+    pub(crate) peer: Option<PathBuf>,
+    /// Let PyTorch compile the model (torch.compile) before it begins.
+    #[arg(long, requires = "peer")]
+    pub(crate) compile: bool,
+    /// Steps of each loop that are measured.
+    #[arg(long, default_value_t = 210, value_parser = clap::value_parser!(u32).range(1..=1_000_000), value_name = "COUNT")]
+    pub(crate) steps: u32,
+    /// Seconds for all loops of one file; what was measured by then counts.
+    #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=86_400), value_name = "SECONDS")]
+    pub(crate) seconds: u64,
+    /// Print JSON to stdout.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// Arguments of `host check`.

@@ -3,6 +3,7 @@
 //! Here the command line becomes a command; each lives in [`command`] and what they share beside it.
 
 mod args;
+mod bench;
 mod command;
 mod config;
 mod environment;
@@ -39,6 +40,7 @@ fn main() -> ExitCode {
         Command::Run(run) => command::run::run(run),
         Command::Check(check) => command::check::run(check),
         Command::Plugin(action) => command::plugin::run(action),
+        Command::Bench(bench) => command::bench::run(bench),
         Command::Cache(cache) => command::cache::run(cache),
         Command::Doctor(doctor) => Ok(command::doctor::run(doctor)),
         Command::Plugins(plugins) => command::plugins::run(plugins),

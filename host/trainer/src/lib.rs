@@ -16,6 +16,7 @@
 
 mod after;
 mod apply;
+mod bare;
 mod checkpoint;
 mod current;
 pub mod device;
@@ -49,10 +50,11 @@ mod update;
 
 use burn::tensor::{Tensor, backend::Backend};
 
+pub use bare::{AnyBare, Bare};
 pub use checkpoint::{Checkpoint, Store};
 pub use error::{CheckpointError, TrainError};
 pub use event::{Artifact, Ending, NoObserver, Observer, RunEvent};
-pub use prepare::prepare;
+pub use prepare::{prepare, prepare_bare};
 pub use ranks::{Link, StreamLink};
 pub use run::{AnyRun, Processed, Run, RunReport};
 pub use settings::{GroupSettings, OptimizerRule, Settings};

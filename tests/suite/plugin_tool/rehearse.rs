@@ -121,4 +121,7 @@ fn costs_are_measured_for_each_hook() {
     let hooks: Vec<&str> = costs[1]["events"].as_array().unwrap().iter().map(|it| it["hook"].as_str().unwrap()).collect();
     assert!(hooks.contains(&"step-end") && hooks.contains(&"gradients"), "{hooks:?}");
     project().host(&format!("plugin bench {}", component("faulty"))).expect(0).prints(&["bytes; compiled in", "evaluate-end"]);
+    // A call that fails is no event's cost.
+    let outcome = project().host(&format!("plugin bench {} --set mode=panic --set hook=step-end", component("evil")));
+    outcome.expect(0).prints(&["of these calls failed, so this is not what events cost: trap: "]);
 }

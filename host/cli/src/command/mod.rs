@@ -1,5 +1,6 @@
 //! One module for each subcommand that is more than a call into another one.
 
+pub(crate) mod bench;
 pub(crate) mod cache;
 pub(crate) mod check;
 pub(crate) mod compile;

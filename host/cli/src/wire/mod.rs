@@ -17,5 +17,5 @@ pub(crate) use self::{
     live::{Stories, TABLE, live},
     log::GuestLog,
     ranks::Ranks,
-    run::{Prepared, Resume, prepare},
+    run::{Prepared, Resume, bare, prepare},
 };

@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use host_trainer::{
-    AnyRun, Checkpoint, CheckpointError, Store, TrainError,
+    AnyBare, AnyRun, Checkpoint, CheckpointError, Store, TrainError,
     device::{self, Device},
 };
 
@@ -56,6 +56,13 @@ pub(crate) fn prepare(plan: &Plan, resume: Option<&Path>) -> Result<Prepared, Pr
     let run = host_trainer::prepare(&task.kind, &task.settings, &plan.base, settings, &device, checkpoint)
         .map_err(|error| problem(plan, &error))?;
     Ok(Prepared { run, device, resume })
+}
+
+/// A bare loop around the task of a run.
+pub(crate) fn bare(plan: &Plan, device: &Device) -> Result<Box<dyn AnyBare>, Problems> {
+    let (task, settings) = (&plan.task, plan.settings.clone());
+    host_trainer::prepare_bare(&task.kind, &task.settings, &plan.base, settings, device)
+        .map_err(|error| problem(plan, &error))
 }
 
 /// Shows an error of the trainer where the configuration causes it.

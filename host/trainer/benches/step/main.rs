@@ -17,13 +17,13 @@ use std::{
 use burn::{
     backend::{Autodiff, Flex, flex::FlexDevice},
     grad_clipping::GradientClippingConfig,
-    optim::{AdamWConfig, GradientsParams, Optimizer},
+    optim::{AdamWConfig, Optimizer},
 };
 use host_callback::{Callbacks, Knobs, Measurements, Moment, Outcome, Saved, Summary};
 use host_trainer::{
-    AnyRun, GroupSettings, Observer, OptimizerRule, Run, RunEvent, Settings, Span, StopFlag, Store,
+    AnyBare, AnyRun, Bare, GroupSettings, Observer, OptimizerRule, Run, RunEvent, Settings, Span, StopFlag, Store,
     device::DeviceKind,
-    task::{Asked, LanguageModel, LanguageModelSettings, Task},
+    task::{LanguageModel, LanguageModelSettings},
 };
 use serde_json::json;
 
@@ -34,7 +34,6 @@ use self::plain::{Plain, PlainModel, Size};
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 type B = Autodiff<Flex>;
-type Model = <LanguageModel as Task<B>>::Model;
 
 const BATCH: usize = 12;
 const CONTEXT: usize = 64;
@@ -91,29 +90,9 @@ fn settings() -> Settings {
     }
 }
 
-/// Forward, backward, clipping and update as a program without us would write them.
-struct Bare<O> {
-    task: LanguageModel,
-    model: Option<Model>,
-    optimizer: O,
-    at: usize,
-}
-
-impl<O: Optimizer<Model, B>> Bare<O> {
-    fn step(&mut self) {
-        let samples: Vec<usize> = (0..BATCH).map(|k| (self.at + k) % Task::<B>::samples(&self.task)).collect();
-        self.at += BATCH;
-        let (batch, _) = Task::<B>::batch(&self.task, 0, &samples, &FlexDevice);
-        let Some(model) = self.model.take() else { return };
-        let step = Task::<B>::step(&self.task, &model, batch, Asked { knobs: &[0.0, 0.0], vectors: false });
-        let gradients = GradientsParams::from_grads(step.loss.backward(), &model);
-        self.model = Some(self.optimizer.step(LEARNING_RATE, model, gradients));
-    }
-}
-
 /// After each step of our loop it does one of each other loop. Measures all.
-struct Turns<O, P> {
-    bare: Bare<O>,
+struct Turns<P> {
+    bare: Bare<B, LanguageModel>,
     plain: Plain<B, P>,
     stop: StopFlag,
     began: Instant,
@@ -124,7 +103,7 @@ struct Turns<O, P> {
     plains: Vec<f64>,
 }
 
-impl<O: Optimizer<Model, B>, P: Optimizer<PlainModel<B>, B>> Observer for Turns<O, P> {
+impl<P: Optimizer<PlainModel<B>, B>> Observer for Turns<P> {
     fn observe(&mut self, event: &RunEvent<'_>) {
         if !matches!(event, RunEvent::Stepped { .. }) {
             return;
@@ -184,8 +163,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let folder = tempfile::tempdir()?;
     let mut store = Store::open(folder.path(), 1)?;
     let mut run = Run::<B, _>::new(task()?, settings(), FlexDevice, &DeviceKind::Cpu, None)?;
-    let task = task()?;
-    let model = Task::<B>::model(&task, &FlexDevice);
+    let bare = Bare::new(task()?, settings(), FlexDevice)?;
     // burn clips each tensor by its own norm, we all of them by their common one; the work is the same.
     let optimizer = AdamWConfig::new()
         .with_beta_1(BETAS.0)
@@ -194,7 +172,6 @@ fn main() -> Result<(), Box<dyn Error>> {
         .with_weight_decay(WEIGHT_DECAY as f32)
         .with_grad_clipping(Some(GradientClippingConfig::Norm(CLIP_NORM)));
     let (stop, now) = (StopFlag::new(), Instant::now());
-    let bare = Bare { task, model: Some(model), optimizer: optimizer.init(), at: 0 };
     let size =
         Size { vocabulary: VOCABULARY, batch: BATCH, context: CONTEXT, layers: LAYERS, heads: HEADS, width: WIDTH };
     let plain = Plain::new(size, LEARNING_RATE, optimizer.init(), &FlexDevice);

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use host_callback::{Disabled, SavedState, Value};
 use serde::{Deserialize, Serialize};
 
-pub(crate) use self::tensors::{load_model, load_optimizer, model_bytes, optimizer_bytes};
+pub(crate) use self::tensors::{data_bytes, load_model, load_optimizer, model_bytes, optimizer_bytes};
 pub use self::{files::Checkpoint, store::Store};
 use crate::state::{LoopState, ResumePoint};
 

@@ -9,20 +9,23 @@
 //! Activations have two dimensions, `[rows, width]`, with all samples and positions as rows. The fused forms give the
 //! same bits for any number of threads: work is cut into tasks of a fixed size, and what they sum is added in their
 //! order. They differ from burn's in the last bits only. NaN and infinities come out where burn's come out, except that
-//! what attention's mask hides stays out of it.
+//! what attention's mask hides stays out of it, and that a NaN gets through a rectifier and a maximum.
 //!
 //! Each operation is a file, with the source of its formula. `operation` is the way from burn's tensors to them and
 //! back, `simd` compiles their loops for several instruction sets, and `matrix` calls the matrix product.
 
 mod adamw;
 mod attention;
+mod convolution;
 mod cross_entropy;
 mod gelu;
 mod host;
 mod layer_norm;
 mod linear;
 mod matrix;
+mod max_pool;
 mod operation;
+mod relu;
 mod rms_norm;
 mod simd;
 mod swiglu;
@@ -31,10 +34,13 @@ pub(crate) mod testing;
 
 pub(crate) use adamw::{AdamW, Moved, adamw};
 pub use attention::{Heads, causal_attention};
+pub use convolution::{convolution, convolution_with};
 pub use cross_entropy::cross_entropy;
 pub use gelu::gelu;
 pub use layer_norm::layer_norm;
 pub use linear::{linear, linear_with};
 pub(crate) use operation::{primitive, tensor};
+pub use max_pool::max_pool;
+pub use relu::relu;
 pub use rms_norm::rms_norm;
 pub use swiglu::swiglu;

@@ -12,7 +12,7 @@ use std::path::Path;
 use burn::{
     module::AutodiffModule,
     tensor::{
-        Int, Tensor,
+        Int, Tensor, TensorData,
         activation::log_softmax,
         backend::{AutodiffBackend, Backend},
     },
@@ -193,6 +193,12 @@ pub trait Task<B: AutodiffBackend> {
         model: &<Self::Model as AutodiffModule<B>>::InnerModule,
         device: &B::Device,
     ) -> Vec<(String, Value)>;
+
+    /// The tensors of a batch by name, for a comparison with another program that trains the same model: `inputs` and
+    /// `targets`, say. By default there are none, and nothing can be compared.
+    fn tensors(&self, _batch: &Self::Batch) -> Vec<(&'static str, TensorData)> {
+        Vec::new()
+    }
 
     /// What the finished model has to show in the report.
     fn artifacts(

@@ -42,6 +42,11 @@ struct Cost {
     start_seconds: f64,
     memory_bytes_each: usize,
     events: Vec<EventCost>,
+    /// Calls that failed; what they took is no event's cost.
+    failures: usize,
+    /// The first failure's words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    failure: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -85,6 +90,7 @@ fn cost(file: &Path, args: &PluginBenchArgs) -> Result<Cost, Problems> {
     let stage = Stage { file, name: &manifest.name, config, set: args.tried.set.clone(), epochs: EPOCHS };
     let (memory, started) = instances(&plugin, &stage)?;
     let play = stage.play(Course::Healthy, &[])?;
+    let failures = || play.cues.iter().flat_map(|cue| &cue.failures);
     Ok(Cost {
         plugin: format!("{} {}", manifest.name, manifest.version),
         file: file.display().to_string(),
@@ -94,6 +100,8 @@ fn cost(file: &Path, args: &PluginBenchArgs) -> Result<Cost, Problems> {
         start_seconds: started.as_secs_f64() / MANY as f64,
         memory_bytes_each: memory,
         events: events(&play),
+        failures: failures().count(),
+        failure: failures().next().cloned(),
     })
 }
 
@@ -157,6 +165,10 @@ fn table(costs: &[Cost]) -> String {
         for EventCost { hook, calls, median_seconds, high_seconds, fuel } in &cost.events {
             let (median, high) = (median_seconds * 1e6, high_seconds * 1e6);
             writeln!(text, "  {:<14} {calls:>5} calls: median {median:8.2} us, 95 % below {high:8.2} us, {fuel:>8} fuel", hook.to_string())
+                .expect("a String takes everything");
+        }
+        if let Some(failure) = &cost.failure {
+            writeln!(text, "  {} of these calls failed, so this is not what events cost: {failure}", cost.failures)
                 .expect("a String takes everything");
         }
     }

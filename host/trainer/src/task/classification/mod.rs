@@ -261,6 +261,10 @@ impl<B: AutodiffBackend> Task<B> for Classification {
         ]
     }
 
+    fn tensors(&self, batch: &Samples<B>) -> Vec<(&'static str, TensorData)> {
+        vec![("inputs", batch.features.to_data()), ("targets", batch.labels.to_data())]
+    }
+
     fn artifacts(&self, model: &Classifier<B::InnerBackend>, device: &B::Device) -> Vec<Artifact> {
         let (_, confusion) = self.confusion(model, device);
         let classes = self.table.classes();

@@ -233,6 +233,10 @@ impl<B: AutodiffBackend> Task<B> for LanguageModel {
         vec![("eval/loss".into(), loss.into()), ("eval/perplexity".into(), loss.exp().into())]
     }
 
+    fn tensors(&self, batch: &Windows<B>) -> Vec<(&'static str, TensorData)> {
+        vec![("inputs", batch.inputs.to_data()), ("targets", batch.targets.to_data())]
+    }
+
     fn artifacts(&self, model: &Transformer<B::InnerBackend>, device: &B::Device) -> Vec<Artifact> {
         if self.settings.sample == 0 {
             return Vec::new();

@@ -1,0 +1,150 @@
+//! A run's steps beside those of other loops around the same model, in turns.
+//!
+//! A turn is some steps of ours, as many of a bare loop and as many of PyTorch's where that is asked for, so that whatever
+//! else the machine does disturbs all alike. It prints nothing. Main function: [`compare`].
+
+mod peer;
+mod spread;
+mod turns;
+
+use std::time::{Duration, Instant};
+
+use host_callback::Summary;
+use host_trainer::{StopFlag, Store};
+
+pub(crate) use self::{peer::Wanted, spread::Spread};
+use self::{peer::Peer, turns::Turns};
+use crate::{
+    config::Plan,
+    exit::Exit,
+    problem::{Problem, Problems},
+    run_folder::RunFolder,
+    telemetry::{Display, Telemetry},
+    wire::{self, GuestLog, Prepared},
+};
+
+/// How long to compare: until one of both is reached.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Length {
+    /// Steps of each loop that are measured.
+    pub(crate) steps: usize,
+    /// Time that all loops take together.
+    pub(crate) time: Duration,
+}
+
+/// What a step takes in each loop.
+#[derive(Debug)]
+pub(crate) struct Comparison {
+    /// The task and its model, in words.
+    pub(crate) model: String,
+    /// The device, in words.
+    pub(crate) device: String,
+    /// Threads that compute on the CPU.
+    pub(crate) threads: usize,
+    /// Samples a step.
+    pub(crate) batch: usize,
+    /// Tokens a step; 0 where the task has none.
+    pub(crate) tokens: u64,
+    /// From the configuration to the end of the first step.
+    pub(crate) first_step: Duration,
+    /// Resident memory after the last step, the bare loop's included; in bytes.
+    pub(crate) memory: usize,
+    /// Seconds a step, of turns.
+    pub(crate) ours: Spread,
+    pub(crate) bare: Spread,
+    /// How ours compares with the bare loop, turn by turn: below 1 is faster.
+    pub(crate) over_bare: Spread,
+    pub(crate) peer: Option<PeerComparison>,
+    pub(crate) callbacks: CallbackShare,
+}
+
+/// PyTorch's part.
+#[derive(Debug)]
+pub(crate) struct PeerComparison {
+    /// What it is.
+    pub(crate) name: String,
+    /// Seconds a step, of turns.
+    pub(crate) seconds: Spread,
+    /// How ours compares with it, turn by turn: below 1 is faster.
+    pub(crate) ours_over: Spread,
+    /// The largest difference of a step's loss from the bare loop's, which was given the same weights and batches.
+    pub(crate) loss_difference: f64,
+    /// Steps whose losses were compared.
+    pub(crate) losses: usize,
+}
+
+/// What callbacks took of the run's time.
+#[derive(Debug, Default)]
+pub(crate) struct CallbackShare {
+    /// How many were called.
+    pub(crate) count: usize,
+    /// Seconds a step, all of them together.
+    pub(crate) seconds: f64,
+}
+
+/// Compares.
+///
+/// # Errors
+///
+/// What keeps the run or PyTorch from beginning or going on.
+pub(crate) fn compare(plan: &Plan, peer: Option<Wanted<'_>>, length: Length) -> Result<Comparison, Problems> {
+    let failed = |problem: Problem| Problems::from((Exit::RunFailed, problem));
+    let folder = tempfile::tempdir().map_err(|error| {
+        Problems::from((Exit::RunFolder, Problem::new("there is no folder for the run").caused_by(error)))
+    })?;
+    let began = Instant::now();
+    let Prepared { mut run, device, .. } = wire::prepare(plan, None)?;
+    let log = GuestLog::default();
+    let mut chain = wire::callbacks(plan, run.as_ref(), &log, None)?.chain;
+    let prepared = began.elapsed();
+
+    let mut bare = wire::bare(plan, &device)?;
+    let rounds = length.steps.div_ceil(turns::MEASURED);
+    let steps = (rounds + 1) * turns::STEPS;
+    let peer = peer
+        .map(|wanted| Peer::start(wanted, plan, &device.kind, (run.as_ref(), bare.as_ref()), steps))
+        .transpose()?;
+
+    let files = |error: std::io::Error| failed(Problem::new("the run's folder cannot be written").caused_by(error));
+    let folder = RunFolder::create(folder.path(), "bench").map_err(files)?;
+    let telemetry = Telemetry::create(&folder, Display::Quiet).map_err(files)?;
+    let mut store = Store::open(&folder.checkpoints(), 1)
+        .map_err(|error| failed(Problem::new("there is no room for checkpoints").caused_by(error)))?;
+    let stop = StopFlag::new();
+    let mut turns = Turns::new(telemetry, bare.as_mut(), peer, stop.clone(), rounds, length.time);
+    let report = run.train(&mut store, &mut chain, &mut turns, &stop);
+    let memory = memory_stats::memory_stats().map_or(0, |stats| stats.physical_mem);
+    let done = turns.finish().map_err(|why| failed(Problem::new(format!("the comparison broke off: {why}"))))?;
+    if done.ours.is_empty() {
+        let ending = report.ending.words();
+        let message = format!("the run ended before {} steps were done: {ending}", turns::STEPS);
+        return Err(failed(Problem::new(message).help("a longer run can be measured: --set train.steps=100000")));
+    }
+    let pairs = |others: &[f64]| done.ours.iter().zip(others).map(|(ours, other)| ours / other).collect();
+    Ok(Comparison {
+        model: format!("{}, {}", run.task().task, run.task().model),
+        device: device.kind.to_string(),
+        threads: rayon::current_num_threads(),
+        batch: plan.settings.batch_size * plan.settings.accumulation,
+        tokens: report.processed.tokens.checked_div(report.progress.step).unwrap_or(0),
+        first_step: prepared + done.first_step,
+        memory,
+        over_bare: Spread::of(pairs(&done.bare)),
+        peer: done.peer.map(|(name, seconds, loss_difference, losses)| PeerComparison {
+            name,
+            ours_over: Spread::of(pairs(&seconds)),
+            seconds: Spread::of(seconds),
+            loss_difference,
+            losses,
+        }),
+        callbacks: share(&report.callbacks, report.progress.step),
+        ours: Spread::of(done.ours),
+        bare: Spread::of(done.bare),
+    })
+}
+
+fn share(callbacks: &[Summary], steps: u64) -> CallbackShare {
+    let called = callbacks.iter().filter(|summary| summary.calls > 0);
+    let seconds: f64 = called.clone().map(|summary| summary.seconds).sum();
+    CallbackShare { count: called.count(), seconds: seconds / steps.max(1) as f64 }
+}

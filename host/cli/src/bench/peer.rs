@@ -1,0 +1,182 @@
+//! The same training in PyTorch, in a process of its own that takes its turns when it is told to.
+//!
+//! What it does is in `peer.py` beside this file. Main type: [`Peer`].
+
+use std::{
+    fs,
+    io::{self, BufRead as _, BufReader, Write as _},
+    path::Path,
+    process::{Child, ChildStdin, ChildStdout, Command, Stdio},
+};
+
+use host_trainer::{AnyBare, AnyRun, device::DeviceKind};
+use serde::{Deserialize, de::DeserializeOwned};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::{
+    config::Plan,
+    exit::Exit,
+    problem::{Problem, Problems},
+};
+
+const PROGRAM: &str = include_str!("peer.py");
+
+/// How PyTorch is asked for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wanted<'a> {
+    /// The Python that has it.
+    pub(crate) python: &'a Path,
+    /// Whether it compiles the model first.
+    pub(crate) compiled: bool,
+}
+
+/// A process with PyTorch in it.
+pub(crate) struct Peer {
+    child: Child,
+    to: ChildStdin,
+    from: BufReader<ChildStdout>,
+    /// What it is, such as `PyTorch 2.15.0`.
+    pub(crate) name: String,
+    // What it was started with.
+    _folder: TempDir,
+}
+
+/// What it says first.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Hello {
+    Failed { error: String },
+    Ready { version: String, threads: usize, parameters: usize },
+}
+
+/// Some steps of it.
+#[derive(Deserialize)]
+pub(crate) struct Steps {
+    /// The time of each.
+    pub(crate) seconds: Vec<f64>,
+    /// The loss of each; `None` where it is no number.
+    pub(crate) losses: Vec<Option<f64>>,
+}
+
+impl Peer {
+    /// Starts it with the weights that the bare loop has now, and the batches of its first `steps` steps.
+    ///
+    /// # Errors
+    ///
+    /// When the task shows no batches, Python or PyTorch is not there, or its model is not ours.
+    pub(crate) fn start(
+        wanted: Wanted<'_>,
+        plan: &Plan,
+        device: &DeviceKind,
+        (run, bare): (&dyn AnyRun, &dyn AnyBare),
+        steps: usize,
+    ) -> Result<Self, Problems> {
+        let python = wanted.python.display();
+        let failed = |message: String, help: &str| {
+            let help = if help.is_empty() { "`--peer` takes a Python 3 with torch, such as venv/bin/python" } else { help };
+            Problems::from((Exit::Usage, Problem::new(message).help(help)))
+        };
+        let words = spec(plan, device, run, wanted.compiled).map_err(|why| failed(why, "leave --peer out"))?;
+        let batches = bare.batches(steps).ok_or_else(|| {
+            failed(format!("the task \"{}\" has no batches that PyTorch could be given", plan.task.kind), "leave --peer out")
+        })?;
+        let folder = (|| -> io::Result<TempDir> {
+            let folder = tempfile::tempdir()?;
+            fs::write(folder.path().join("peer.py"), PROGRAM)?;
+            fs::write(folder.path().join("spec.json"), words.to_string())?;
+            fs::write(folder.path().join("weights.safetensors"), bare.weights())?;
+            fs::write(folder.path().join("batches.safetensors"), batches)?;
+            Ok(folder)
+        })();
+        let folder = folder.map_err(|error| failed(format!("there is no folder for PyTorch's data: {error}"), ""))?;
+        let mut command = Command::new(wanted.python);
+        command.arg(folder.path().join("peer.py")).arg(folder.path()).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let started = command.spawn().map_err(|error| failed(format!("{python} cannot be started: {error}"), ""));
+        let mut child = started?;
+        let (Some(to), Some(from)) = (child.stdin.take(), child.stdout.take()) else {
+            unreachable!("both were asked for");
+        };
+        let mut peer = Self { child, to, from: BufReader::new(from), name: String::new(), _folder: folder };
+        let ours: usize = run.parameters().iter().map(|(_, shape, _)| shape.iter().product::<usize>()).sum();
+        match peer.read::<Hello>().map_err(|why| failed(format!("{python}: {why}"), ""))? {
+            Hello::Failed { error } => Err(failed(format!("{python}: {error}"), "")),
+            Hello::Ready { parameters, .. } if parameters != ours => {
+                Err(failed(format!("PyTorch's model has {parameters} parameters, ours {ours}"), "this is our fault"))
+            }
+            Hello::Ready { version, threads, .. } => {
+                let how = if wanted.compiled { ", compiled" } else { "" };
+                peer.name = format!("PyTorch {version}, {threads} threads{how}");
+                Ok(peer)
+            }
+        }
+    }
+
+    /// Does some steps.
+    ///
+    /// # Errors
+    ///
+    /// Why it did not.
+    pub(crate) fn steps(&mut self, count: usize) -> Result<Steps, String> {
+        writeln!(self.to, "{count}").and_then(|()| self.to.flush()).map_err(|error| error.to_string())?;
+        self.read()
+    }
+
+    fn read<T: DeserializeOwned>(&mut self) -> Result<T, String> {
+        let mut line = String::new();
+        match self.from.read_line(&mut line) {
+            Ok(0) => Err("PyTorch's process ended; what it said stands above".into()),
+            Ok(_) => serde_json::from_str(&line).map_err(|error| format!("it said {}: {error}", line.trim_end())),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+}
+
+impl Drop for Peer {
+    fn drop(&mut self) {
+        // It holds nothing that could be lost.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// What PyTorch is told of the training.
+fn spec(plan: &Plan, device: &DeviceKind, run: &dyn AnyRun, compiled: bool) -> Result<Value, String> {
+    let knob = |name: &str| {
+        let knobs = run.knobs();
+        knobs.iter().find(|(_, knob)| knob.spec.name == name).map_or(0.0, |(_, knob)| knob.value)
+    };
+    if knob("dropout") > 0.0 {
+        return Err("PyTorch drops other activations than we: --set task.dropout=0 makes both train the same".into());
+    }
+    let device = match device {
+        DeviceKind::Cpu => "cpu".to_owned(),
+        DeviceKind::Cuda(number) => format!("cuda:{number}"),
+        DeviceKind::Other(words) => return Err(format!("PyTorch is not asked to train on {words}")),
+    };
+    if plan.settings.accumulation > 1 || plan.settings.clip_value > 0.0 {
+        return Err("accumulation and clipping by value are not done in PyTorch here".into());
+    }
+    let mut task = plan.task.settings.clone();
+    task["kind"] = plan.task.kind.as_str().into();
+    let groups: Vec<Value> = plan
+        .settings
+        .groups
+        .iter()
+        .map(|group| json!({ "learning-rate": group.learning_rate, "weight-decay": group.weight_decay }))
+        .collect();
+    let place = |name: &str| plan.settings.groups.iter().position(|group| group.name == name);
+    let members: serde_json::Map<String, Value> =
+        run.parameters().into_iter().map(|(name, _, group)| (name, place(&group).into())).collect();
+    Ok(json!({
+        "task": task,
+        "device": device,
+        "threads": rayon::current_num_threads(),
+        "compile": compiled,
+        "optimizer": plan.settings.optimizer,
+        "groups": groups,
+        "members": members,
+        "clip-norm": plan.settings.clip_norm,
+        "label-smoothing": knob("label-smoothing"),
+    }))
+}

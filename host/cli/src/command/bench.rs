@@ -1,0 +1,105 @@
+//! `host bench`: what a step of a run takes, beside other loops around the same model.
+//!
+//! It measures nothing itself: [`bench`](crate::bench) does. Main function: [`run`].
+
+use std::{fmt::Write as _, path::Path, time::Duration};
+
+use serde_json::{Value, json};
+
+use crate::{
+    args::BenchArgs,
+    bench::{self, Comparison, Length, Spread, Wanted},
+    config,
+    exit::Exit,
+    problem::Problems,
+    terminal,
+};
+
+/// Measures each file and prints what came out as soon as it is known.
+///
+/// # Errors
+///
+/// A mistake in a configuration, or what keeps a run or PyTorch from going on.
+pub(crate) fn run(args: &BenchArgs) -> Result<Exit, Problems> {
+    let peer = args.peer.as_deref().map(|python| Wanted { python, compiled: args.compile });
+    let length = Length { steps: args.steps as usize, time: Duration::from_secs(args.seconds) };
+    let mut all = Vec::new();
+    for file in &args.files {
+        let plan = config::load(file, &args.set, host_trainer::task::KINDS)?;
+        let comparison = bench::compare(&plan, peer, length)?;
+        if args.json {
+            all.push(document(file, &comparison));
+        } else {
+            terminal::out(&table(file, &comparison));
+        }
+    }
+    if args.json {
+        terminal::out(&format!("{:#}\n", Value::Array(all)));
+    }
+    Ok(Exit::Success)
+}
+
+fn table(file: &Path, done: &Comparison) -> String {
+    let mut text = String::new();
+    let mut line = |words: String| writeln!(text, "{words}").expect("a String takes everything");
+    let threads = if done.threads == 1 { "1 thread".to_owned() } else { format!("{} threads", done.threads) };
+    line(format!("{}: {}; batch {}, {}, {threads}", file.display(), done.model, done.batch, done.device));
+    let ratio = |of: Spread| format!("{:.3} ({:.3} to {:.3})", of.median, of.low, of.high);
+    let time = |of: Spread| {
+        let [low, median, high] = [of.low, of.median, of.high].map(|seconds| seconds * 1e3);
+        format!("{median:.2} ms ({low:.2} to {high:.2})")
+    };
+    line(format!("  ours / bare loop       {}", ratio(done.over_bare)));
+    if let Some(peer) = &done.peer {
+        line(format!("  ours / PyTorch         {}", ratio(peer.ours_over)));
+    }
+    let share = done.callbacks.seconds / done.ours.median;
+    line(format!("  callbacks / ours       {share:.5}"));
+    line(format!("  a step of ours         {}{}", time(done.ours), rate(done.tokens, done.ours.median)));
+    line(format!("  of the bare loop       {}", time(done.bare)));
+    if let Some(peer) = &done.peer {
+        line(format!("  of {:<19} {}{}", peer.name, time(peer.seconds), rate(done.tokens, peer.seconds.median)));
+        line(format!(
+            "  losses                 PyTorch's differ by at most {:.1e} in the first {} steps, from the same weights and batches",
+            peer.loss_difference, peer.losses
+        ));
+    }
+    let microseconds = done.callbacks.seconds * 1e6;
+    line(format!("  callbacks              {} called, {microseconds:.1} us a step", done.callbacks.count));
+    let mib = done.memory as f64 / f64::from(1 << 20);
+    line(format!("  start                  {:.0} ms to the end of the first step", done.first_step.as_secs_f64() * 1e3));
+    line(format!("  memory                 {mib:.0} MiB, both loops of ours"));
+    text
+}
+
+fn rate(tokens: u64, seconds: f64) -> String {
+    if tokens == 0 { String::new() } else { format!(", {:.0} tokens/s", tokens as f64 / seconds) }
+}
+
+fn document(file: &Path, done: &Comparison) -> Value {
+    let spread = |of: Spread| json!({ "low": of.low, "median": of.median, "high": of.high });
+    let peer = done.peer.as_ref().map(|peer| {
+        json!({
+            "name": peer.name,
+            "ours-over": spread(peer.ours_over),
+            "step-seconds": spread(peer.seconds),
+            "loss-difference": peer.loss_difference,
+            "losses-compared": peer.losses,
+        })
+    });
+    json!({
+        "file": file.display().to_string(),
+        "model": done.model,
+        "device": done.device,
+        "threads": done.threads,
+        "batch": done.batch,
+        "tokens": done.tokens,
+        "ours-over-bare": spread(done.over_bare),
+        "step-seconds": spread(done.ours),
+        "bare-step-seconds": spread(done.bare),
+        "peer": peer,
+        "callbacks": { "count": done.callbacks.count, "step-seconds": done.callbacks.seconds },
+        "first-step-seconds": done.first_step.as_secs_f64(),
+        "memory-bytes": done.memory,
+    })
+}

@@ -1,0 +1,127 @@
+//! A training loop as a program without this one would write it, around the same task: fetch, forward, backward, clip,
+//! update, and nothing else. It is what ours is compared with.
+//!
+//! It knows no callbacks, no measurements and no checkpoints. Main types: [`Bare`], and [`AnyBare`] where task and backend
+//! are known only at run time.
+
+use burn::{optim::GradientsParams, tensor::backend::AutodiffBackend};
+
+use crate::{
+    Settings, TrainError, checkpoint,
+    gradients::Clip,
+    optimizer::{Optimizer, Rates},
+    parameters::Parameters,
+    random, scalar,
+    statistics::{Statistics, Tensors, Wanted},
+    task::{Asked, Task},
+};
+
+/// A bare loop around a task. Of the settings, those of seed, batch size, optimizer and clipping of the norm hold;
+/// micro-batches are not accumulated, and the samples of the first epoch are gone through again and again.
+pub struct Bare<B: AutodiffBackend, T: Task<B>> {
+    task: T,
+    settings: Settings,
+    device: B::Device,
+    /// `None` while the optimizer has it.
+    model: Option<T::Model>,
+    parameters: Parameters,
+    optimizer: Optimizer<B>,
+    rates: Vec<Rates>,
+    knobs: Vec<f64>,
+    order: Vec<usize>,
+    steps: usize,
+    loss: f64,
+}
+
+/// A bare loop whose task and backend are hidden.
+pub trait AnyBare {
+    /// One step, up to its loss as a number.
+    fn step(&mut self);
+
+    /// The mean loss of the last step; NaN before the first one.
+    fn loss(&self) -> f64;
+
+    /// The weights as they stand, as the bytes of a safetensors file.
+    fn weights(&self) -> Vec<u8>;
+
+    /// The tensors of the first `count` steps' batches, named `<step>.<name>`, as the bytes of a safetensors file; `None`
+    /// where the task does not show them.
+    fn batches(&self, count: usize) -> Option<Vec<u8>>;
+}
+
+impl<B: AutodiffBackend, T: Task<B>> Bare<B, T> {
+    /// Prepares a loop, with the weights that a run of the same settings begins with.
+    ///
+    /// # Errors
+    ///
+    /// When parameter groups do not fit the model.
+    pub fn new(task: T, settings: Settings, device: B::Device) -> Result<Self, TrainError> {
+        B::seed(&device, settings.seed);
+        let model = task.model(&device);
+        let parameters = Parameters::of::<B, _>(&model, &settings.groups)?;
+        let rates = settings
+            .groups
+            .iter()
+            .map(|group| Rates { learning_rate: group.learning_rate, weight_decay: group.weight_decay });
+        Ok(Self {
+            rates: rates.collect(),
+            knobs: task.description().knobs.iter().map(|knob| knob.value).collect(),
+            order: random::order(settings.seed, 0, task.samples()),
+            model: Some(model),
+            optimizer: Optimizer::new(settings.optimizer),
+            steps: 0,
+            loss: f64::NAN,
+            task,
+            settings,
+            device,
+            parameters,
+        })
+    }
+
+    fn model(&self) -> &T::Model {
+        self.model.as_ref().expect("the optimizer gives the model back")
+    }
+
+    fn samples(&self, step: usize) -> Vec<usize> {
+        let size = self.settings.batch_size.min(self.order.len());
+        self.order.iter().cycle().skip(step * size % self.order.len()).take(size).copied().collect()
+    }
+}
+
+impl<B: AutodiffBackend, T: Task<B>> AnyBare for Bare<B, T> {
+    fn step(&mut self) {
+        let samples = self.samples(self.steps);
+        let (batch, _) = self.task.batch(0, &samples, &self.device);
+        let model = self.model.take().expect("the last update gave the model back");
+        let loss = self.task.step(&model, batch, Asked { knobs: &self.knobs, vectors: false }).loss;
+        self.loss = scalar(loss.clone().inner());
+        let mut gradients = GradientsParams::from_grads(loss.backward(), &model);
+        let limit = self.settings.clip_norm;
+        if limit > 0.0 {
+            let (mut sums, all) = (Statistics::default(), Wanted::all(self.parameters.len()));
+            sums.measure::<B, _>(&model, Tensors::Gradients(&gradients), &self.parameters, &all);
+            let factor = Clip::factor(sums.whole_norm(), limit);
+            Clip { value: 0.0, factor }.apply::<B, _>(&model, &mut gradients);
+        }
+        self.model = Some(self.optimizer.step(model, gradients, &self.parameters, &self.rates));
+        self.steps += 1;
+    }
+
+    fn loss(&self) -> f64 {
+        self.loss
+    }
+
+    fn weights(&self) -> Vec<u8> {
+        checkpoint::model_bytes::<B, _>(self.model(), &self.parameters)
+    }
+
+    fn batches(&self, count: usize) -> Option<Vec<u8>> {
+        let tensors = |step: usize| {
+            let (batch, _) = self.task.batch(0, &self.samples(step), &self.device);
+            let named = self.task.tensors(&batch);
+            named.into_iter().map(move |(name, data)| (format!("{step}.{name}"), data))
+        };
+        let tensors: Vec<_> = (0..count).flat_map(tensors).collect();
+        (!tensors.is_empty()).then(|| checkpoint::data_bytes(tensors))
+    }
+}
