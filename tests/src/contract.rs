@@ -109,7 +109,10 @@ fn write_function(text: &mut String, resolve: &Resolve, function: &Function) {
     let params: Vec<String> =
         function.params.iter().map(|param| format!("{}: {}", param.name, ty(resolve, &param.ty))).collect();
     let result = function.result.as_ref().map(|it| format!(" -> {}", ty(resolve, it))).unwrap_or_default();
-    say(text, &format!("\n### `{}`\n\n```wit\n{}: func({}){result}\n```\n", function.name, function.name, params.join(", ")));
+    say(
+        text,
+        &format!("\n### `{}`\n\n```wit\n{}: func({}){result}\n```\n", function.name, function.name, params.join(", ")),
+    );
     say(text, &words(&function.docs));
 }
 

@@ -21,11 +21,14 @@ fn steps_are_measured_beside_a_bare_loop() {
     ]);
     let measured: Value = serde_json::from_str(&project.host(&format!("{SHORT} --json")).expect(0).stdout).unwrap();
     let measured = &measured[0];
-    let number = |path: &str| measured.pointer(path).and_then(Value::as_f64).unwrap_or_else(|| panic!("{path}: {measured}"));
+    let number =
+        |path: &str| measured.pointer(path).and_then(Value::as_f64).unwrap_or_else(|| panic!("{path}: {measured}"));
     let ratio = number("/step-seconds/median") / number("/bare-step-seconds/median");
     assert!(number("/ours-over-bare/median") > 0.0 && ratio > 0.0, "{measured}");
     assert!(number("/step-seconds/low") <= number("/step-seconds/high"), "{measured}");
-    assert!(number("/callbacks/step-seconds") > 0.0 && number("/callbacks/step-seconds") < number("/step-seconds/high"));
+    assert!(
+        number("/callbacks/step-seconds") > 0.0 && number("/callbacks/step-seconds") < number("/step-seconds/high")
+    );
     assert_eq!(measured["peer"], Value::Null);
     // Nothing is kept.
     assert!(!project.path("runs").exists());

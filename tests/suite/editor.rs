@@ -22,7 +22,8 @@ fn of_file(path: &str) -> Value {
 fn the_schema_takes_what_the_program_takes() {
     let schema = schema("schema");
     for path in ["train.toml", "host/examples/text.toml"] {
-        let errors: Vec<String> = schema.iter_errors(&of_file(path)).map(|error| format!("{}: {error}", error.instance_path())).collect();
+        let errors: Vec<String> =
+            schema.iter_errors(&of_file(path)).map(|error| format!("{}: {error}", error.instance_path())).collect();
         assert!(errors.is_empty(), "{path}: {errors:#?}");
     }
     for (what, change) in [
@@ -60,7 +61,9 @@ fn shells_and_man_know_every_command() {
     project.host("man").expect(0).prints(&[".TH host 1", "Exit codes"]);
     let outcome = project.host("man --folder pages");
     outcome.expect(0);
-    for page in commands.iter().map(|command| format!("host-{command}.1")).chain(["host.1".into(), "host-plugin-test.1".into()]) {
+    for page in
+        commands.iter().map(|command| format!("host-{command}.1")).chain(["host.1".into(), "host-plugin-test.1".into()])
+    {
         assert!(project.path(&format!("pages/{page}")).is_file(), "{page}: {}", outcome.stdout);
     }
     assert!(!project.path("pages/host-rank.1").exists(), "what is not for people has no page");

@@ -82,7 +82,10 @@ fn b16_of_three_processes_one_writes_the_same_run() {
     }
     let calls = |run: &Run| run.callback("observer")["calls"].clone();
     assert_eq!(calls(&together), calls(&alone), "callbacks run on one rank");
-    assert_eq!((&together.json("environment.json")["ranks"], &alone.json("environment.json")["ranks"]), (&3.into(), &1.into()));
+    assert_eq!(
+        (&together.json("environment.json")["ranks"], &alone.json("environment.json")["ranks"]),
+        (&3.into(), &1.into())
+    );
     // It goes on with another number of ranks.
     let rest = project.train(&format!("{PLAIN} --set run.ranks=2 --set train.epochs=5 --resume runs/iris-2")).run(3);
     assert_eq!(rest.json("report.json")["steps"], 120);

@@ -58,7 +58,11 @@ fn goal_watch_decides_when_its_goals_hold_and_not_before() {
     assert!(report["stop_reason"].as_str().expect("a reason").starts_with("goal-watch: far enough ("), "{report}");
     assert_eq!(steps(&run, "goal-watch", "stop"), [48]);
     let changed = changes(&run, "goal-watch");
-    assert!(changed.iter().all(|(step, knob, before, after)| *step == 7 && knob.starts_with("learning-rate/") && *after == before / 2.0));
+    assert!(
+        changed.iter().all(|(step, knob, before, after)| *step == 7
+            && knob.starts_with("learning-rate/")
+            && *after == before / 2.0)
+    );
     assert_eq!(changed.len(), 2, "one for each group");
     // A run in two parts decides the same.
     let part = project.train("--until 30st").run(2);
@@ -71,7 +75,9 @@ fn goal_watch_decides_when_its_goals_hold_and_not_before() {
 fn goal_watch_says_where_an_expression_is_wrong() {
     let Some(project) = with("goal-watch") else { return };
     project.drop_in("goal-watch", "goal-watch");
-    project.configure("[[plugin]]\nname = \"goal-watch\"\n[[plugin.config.goals]]\nwhen = \"loss < mena(loss, 3)\"\ndo = \"stop\"");
+    project.configure(
+        "[[plugin]]\nname = \"goal-watch\"\n[[plugin.config.goals]]\nwhen = \"loss < mena(loss, 3)\"\ndo = \"stop\"",
+    );
     project.host("check train.toml").expect(6).says(&["column 8", "`mena`", "`mean`"]);
 }
 

@@ -71,10 +71,13 @@ fn entry(name: &str, language: &str) -> Option<Entry> {
         if words.is_empty() { "none".into() } else { words.join(", ") }
     };
     let mut section = format!("## {name}\n\n| | |\n| --- | --- |\n");
-    for (title, value) in [("listens, and reads", &check["listens"]), ("requests", &manifest["requests"]), ("knobs", &manifest["knobs"])] {
+    for (title, value) in
+        [("listens, and reads", &check["listens"]), ("requests", &manifest["requests"]), ("knobs", &manifest["knobs"])]
+    {
         writeln!(section, "| {title} | {} |", list(value)).expect("a String");
     }
-    let schema: Value = serde_json::from_str(manifest["config-schema"].as_str().unwrap_or_default()).unwrap_or_default();
+    let schema: Value =
+        serde_json::from_str(manifest["config-schema"].as_str().unwrap_or_default()).unwrap_or_default();
     let settings = schema["properties"].as_object().into_iter().flatten().map(|(key, about)| match &about["default"] {
         Value::Null => format!("`{key}`"),
         default => format!("`{key} = {default}`"),
@@ -119,7 +122,8 @@ fn the_catalogue_says_what_the_plugins_say() {
     let entries: Vec<Entry> = entries.collect();
     let rows: String = entries.iter().map(|entry| entry.row.as_str()).collect();
     let sections: Vec<&str> = entries.iter().map(|entry| entry.section.as_str()).collect();
-    let table = format!("| plugin | what it does | language | size | an event |\n| --- | --- | --- | ---: | ---: |\n{rows}");
+    let table =
+        format!("| plugin | what it does | language | size | an event |\n| --- | --- | --- | ---: | ---: |\n{rows}");
     let made = format!("{HEAD}\n{table}\n{}", sections.join("\n"));
     if std::env::var_os("HOST_WRITE_CATALOGUE").is_some() {
         fs::write(&path, &made).expect("the page is written");

@@ -25,7 +25,10 @@ fn each_planted_fault_is_found() {
     let project = with_answers();
     with_fault(&project, "none", "--expect answers.json").expect(0).prints(&["8 scenarios, nothing wrong"]);
     for (fault, words) in [
-        ("never-stops", &["does not decide what is expected: nothing more; and not `stop", "asks for `stop`, and no scenario"][..]),
+        (
+            "never-stops",
+            &["does not decide what is expected: nothing more; and not `stop", "asks for `stop`, and no scenario"][..],
+        ),
         ("stops-early", &["does not decide what is expected: `stop (no improvement in 2 checks)`"]),
         ("loses-state", &["does not go on after a resume as it would have without"]),
         ("nan-best", &["does not decide what is expected"]),
@@ -106,7 +109,10 @@ fn what_cannot_be_tried_is_told() {
         project.host(&arguments).expect(code).says(words);
     }
     project.write("settings.toml", "patience = 1\n");
-    project.host(&format!("plugin test {file} --config settings.toml --scenario plateau")).expect(0).prints(&["in 1 checks"]);
+    project
+        .host(&format!("plugin test {file} --config settings.toml --scenario plateau"))
+        .expect(0)
+        .prints(&["in 1 checks"]);
 }
 
 #[test]
@@ -118,9 +124,13 @@ fn costs_are_measured_for_each_hook() {
     let event = &costs[0]["events"][0];
     assert_eq!((&event["hook"], &event["calls"]), (&"evaluate-end".into(), &100.into()));
     assert!(event["fuel"].as_u64().unwrap() > 100 && event["median-seconds"].as_f64().unwrap() > 0.0, "{event}");
-    let hooks: Vec<&str> = costs[1]["events"].as_array().unwrap().iter().map(|it| it["hook"].as_str().unwrap()).collect();
+    let hooks: Vec<&str> =
+        costs[1]["events"].as_array().unwrap().iter().map(|it| it["hook"].as_str().unwrap()).collect();
     assert!(hooks.contains(&"step-end") && hooks.contains(&"gradients"), "{hooks:?}");
-    project().host(&format!("plugin bench {}", component("faulty"))).expect(0).prints(&["bytes; compiled in", "evaluate-end"]);
+    project()
+        .host(&format!("plugin bench {}", component("faulty")))
+        .expect(0)
+        .prints(&["bytes; compiled in", "evaluate-end"]);
     // A call that fails is no event's cost.
     let outcome = project().host(&format!("plugin bench {} --set mode=panic --set hook=step-end", component("evil")));
     outcome.expect(0).prints(&["of these calls failed, so this is not what events cost: trap: "]);

@@ -16,8 +16,8 @@ use self::link::Link;
 pub use self::members::{NotTaken, Rehearsal};
 use crate::{
     Callback, CallbackFailure, Callbacks, Catalog, Decision, Disabled, Event, FailureRecord, Hook, Identity,
-    InstanceName, Key, Knobs, MeasurementSpec, Measurements, Moment, Outcome, Permit, Saved, SavedState, Subscription, Summary,
-    Value, Verdict,
+    InstanceName, Key, Knobs, MeasurementSpec, Measurements, Moment, Outcome, Permit, Saved, SavedState, Subscription,
+    Summary, Value, Verdict,
     resolve::{Answer, resolve},
 };
 

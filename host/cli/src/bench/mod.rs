@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 use host_callback::Summary;
 use host_trainer::{StopFlag, Store};
 
-pub(crate) use self::{peer::Wanted, spread::Spread};
 use self::{peer::Peer, turns::Turns};
+pub(crate) use self::{peer::Wanted, spread::Spread};
 use crate::{
     config::Plan,
     exit::Exit,
@@ -101,9 +101,8 @@ pub(crate) fn compare(plan: &Plan, peer: Option<Wanted<'_>>, length: Length) -> 
     let mut bare = wire::bare(plan, &device)?;
     let rounds = length.steps.div_ceil(turns::MEASURED);
     let steps = (rounds + 1) * turns::STEPS;
-    let peer = peer
-        .map(|wanted| Peer::start(wanted, plan, &device.kind, (run.as_ref(), bare.as_ref()), steps))
-        .transpose()?;
+    let peer =
+        peer.map(|wanted| Peer::start(wanted, plan, &device.kind, (run.as_ref(), bare.as_ref()), steps)).transpose()?;
 
     let files = |error: std::io::Error| failed(Problem::new("the run's folder cannot be written").caused_by(error));
     let folder = RunFolder::create(folder.path(), "bench").map_err(files)?;

@@ -74,12 +74,16 @@ impl Peer {
     ) -> Result<Self, Problems> {
         let python = wanted.python.display();
         let failed = |message: String, help: &str| {
-            let help = if help.is_empty() { "`--peer` takes a Python 3 with torch, such as venv/bin/python" } else { help };
+            let help =
+                if help.is_empty() { "`--peer` takes a Python 3 with torch, such as venv/bin/python" } else { help };
             Problems::from((Exit::Usage, Problem::new(message).help(help)))
         };
         let words = spec(plan, device, run, wanted.compiled).map_err(|why| failed(why, "leave --peer out"))?;
         let batches = bare.batches(steps).ok_or_else(|| {
-            failed(format!("the task \"{}\" has no batches that PyTorch could be given", plan.task.kind), "leave --peer out")
+            failed(
+                format!("the task \"{}\" has no batches that PyTorch could be given", plan.task.kind),
+                "leave --peer out",
+            )
         })?;
         let folder = (|| -> io::Result<TempDir> {
             let folder = tempfile::tempdir()?;

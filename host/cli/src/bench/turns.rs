@@ -112,7 +112,8 @@ impl<'a> Turns<'a> {
             for (ours, theirs) in losses.iter().zip(&theirs.losses) {
                 let difference = (ours - theirs.unwrap_or(f64::NAN)).abs();
                 // Not `max`, which would drop a NaN.
-                self.difference = if difference > self.difference || difference.is_nan() { difference } else { self.difference };
+                self.difference =
+                    if difference > self.difference || difference.is_nan() { difference } else { self.difference };
                 self.losses += 1;
             }
         }

@@ -12,7 +12,7 @@ use crate::{
     config,
     exit::Exit,
     problem::Problems,
-    terminal,
+    terminal, wire,
 };
 
 /// Measures each file and prints what came out as soon as it is known.
@@ -26,7 +26,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<Exit, Problems> {
     let mut all = Vec::new();
     for file in &args.files {
         let plan = config::load(file, &args.set, host_trainer::task::KINDS)?;
-        let comparison = bench::compare(&plan, peer, length)?;
+        let comparison = wire::computing(1, || bench::compare(&plan, peer, length))?;
         if args.json {
             all.push(document(file, &comparison));
         } else {
@@ -67,7 +67,10 @@ fn table(file: &Path, done: &Comparison) -> String {
     let microseconds = done.callbacks.seconds * 1e6;
     line(format!("  callbacks              {} called, {microseconds:.1} us a step", done.callbacks.count));
     let mib = done.memory as f64 / f64::from(1 << 20);
-    line(format!("  start                  {:.0} ms to the end of the first step", done.first_step.as_secs_f64() * 1e3));
+    line(format!(
+        "  start                  {:.0} ms to the end of the first step",
+        done.first_step.as_secs_f64() * 1e3
+    ));
     line(format!("  memory                 {mib:.0} MiB, both loops of ours"));
     text
 }

@@ -8,7 +8,7 @@ use host_trainer::{StopFlag, StreamLink};
 
 use crate::{
     args::RankArgs,
-    config,
+    config::{self, Plan},
     exit::Exit,
     problem::{Problem, Problems},
     signal,
@@ -21,9 +21,13 @@ use crate::{
 ///
 /// Everything that keeps it from its part, and a first rank that is gone.
 pub(crate) fn run(args: &RankArgs) -> Result<Exit, Problems> {
-    let of_rank = |problem: Problem| problem.help(format!("this is rank {} of a run", args.rank));
     let plan = config::load(&args.config.file, &args.config.set, host_trainer::task::KINDS)?;
-    let Prepared { mut run, .. } = wire::prepare(&plan, None)?;
+    wire::computing(plan.ranks, || follow(args, &plan))
+}
+
+fn follow(args: &RankArgs, plan: &Plan) -> Result<Exit, Problems> {
+    let of_rank = |problem: Problem| problem.help(format!("this is rank {} of a run", args.rank));
+    let Prepared { mut run, .. } = wire::prepare(plan, None)?;
     let stop = StopFlag::new();
     signal::connect_rank(stop.clone());
     let mut first = StreamLink::new(io::stdin(), io::stdout());

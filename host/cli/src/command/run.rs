@@ -18,7 +18,7 @@ use crate::{
     signal,
     telemetry::{Display, Story, Telemetry},
     terminal,
-    wire::{self, Callbacks, Dated, GuestLog, Prepared, Ranks, Resume, Stories, ranks},
+    wire::{self, Callbacks, Dated, GuestLog, Prepared, Ranks, Resume, Stories},
 };
 
 /// Trains.
@@ -30,8 +30,11 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Problems> {
     let started = SystemTime::now();
     let mut plan = config::load(&args.config.file, &args.config.set, host_trainer::task::KINDS)?;
     plan.settings.until = args.until;
-    ranks::share_threads(plan.ranks);
-    let Prepared { mut run, device, resume } = wire::prepare(&plan, args.resume.as_deref())?;
+    wire::computing(plan.ranks, || carry_out(args, &plan, started))
+}
+
+fn carry_out(args: &RunArgs, plan: &Plan, started: SystemTime) -> Result<Exit, Problems> {
+    let Prepared { mut run, device, resume } = wire::prepare(plan, args.resume.as_deref())?;
     if let Some(ending) = run.over() {
         terminal::out(&already_over(&ending, run.progress(), resume.as_ref()));
         return Ok(Exit::Success);
@@ -39,25 +42,25 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Problems> {
     // Before the callbacks, which are told how many there are.
     let ranks = Ranks::start(&args.config, plan.ranks, &device.kind, run.as_mut())?;
     let log = GuestLog::default();
-    let callbacks = wire::callbacks(&plan, run.as_ref(), &log, resume.as_ref())?;
+    let callbacks = wire::callbacks(plan, run.as_ref(), &log, resume.as_ref())?;
 
     // From here on there is a folder, and whatever happens is told in it.
-    let folder = RunFolder::create(&plan.runs, &plan.settings.name).map_err(|error| folder_problem(&plan, error))?;
+    let folder = RunFolder::create(&plan.runs, &plan.settings.name).map_err(|error| folder_problem(plan, error))?;
     let checkpoint = resume.as_ref().map(|resume| resume.checkpoint.path());
     let environment = Environment::gather(&device, ranks.count(), callbacks.files.clone(), checkpoint, started);
-    let store = open_store(&plan, &folder, resume.as_ref())?;
-    let telemetry = begin(&plan, &folder, &environment, resume.as_ref(), args.quiet)
-        .map_err(|error| folder_problem(&plan, error))?;
+    let store = open_store(plan, &folder, resume.as_ref())?;
+    let telemetry =
+        begin(plan, &folder, &environment, resume.as_ref(), args.quiet).map_err(|error| folder_problem(plan, error))?;
     telemetry.tell(Story::new("task", format!("{}: {}", run.task().task, run.task().model)));
     telemetry.tell(Story::new("device", format!("{} ({})", device.kind, device.reason)));
     if ranks.count() > 1 {
         telemetry.tell(Story::new("ranks", format!("{} processes share each batch", ranks.count())));
     }
     log.connect(&telemetry);
-    let watched = (&plan, args.config.set.as_slice(), &log);
+    let watched = (plan, args.config.set.as_slice(), &log);
     let report = train(run.as_mut(), watched, callbacks, store, (&telemetry, &folder))?;
     ranks.finish();
-    finish(&folder, run.as_ref(), &environment, &telemetry, &report).map_err(|error| folder_problem(&plan, error))?;
+    finish(&folder, run.as_ref(), &environment, &telemetry, &report).map_err(|error| folder_problem(plan, error))?;
     Ok(Exit::of(&report.ending, signal::was_the_cause(&report.ending)))
 }
 

@@ -67,7 +67,8 @@ fn curve(points: &[(u64, f64)], steps: u64) -> String {
         // A flat line is a low one.
         LEVELS[((part * LEVELS.len() as f64) as usize).min(LEVELS.len() - 1)]
     };
-    let cell = |value: &Option<f64>| value.map_or(' ', |value| if value.is_finite() { level(value) } else { NOT_A_NUMBER });
+    let cell =
+        |value: &Option<f64>| value.map_or(' ', |value| if value.is_finite() { level(value) } else { NOT_A_NUMBER });
     cells.iter().map(cell).collect()
 }
 
@@ -113,7 +114,13 @@ mod tests {
 
     #[test]
     fn a_column_has_its_most_important_mark() {
-        let cue = |step, decisions| Cue { step, hook: Hook::StepEnd, values: Default::default(), decisions, failures: vec![] };
+        let cue = |step, decisions| Cue {
+            step,
+            hook: Hook::StepEnd,
+            values: Default::default(),
+            decisions,
+            failures: vec![],
+        };
         let note = (Decision::Note("a".into()), Verdict::Applied);
         let stop = (Decision::Stop("b".into()), Verdict::Applied);
         let refused = (Decision::Stop("c".into()), Verdict::Refused("no".into()));

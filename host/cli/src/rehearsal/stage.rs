@@ -40,9 +40,8 @@ pub(crate) const EPOCHS: u64 = 10;
 /// A folder for the checkpoints of a rehearsal, which nobody needs after it: in memory, where the system has that.
 fn place() -> Result<TempDir, Problems> {
     let in_memory = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir());
-    in_memory.map_err(|error| {
-        (Exit::RunFolder, Problem::new("there is no room for a rehearsal").caused_by(error)).into()
-    })
+    in_memory
+        .map_err(|error| (Exit::RunFolder, Problem::new("there is no room for a rehearsal").caused_by(error)).into())
 }
 
 /// A plugin with its settings.
@@ -117,7 +116,8 @@ impl Stage<'_> {
         let folder = place()?;
         let plan = self.plan(course, folder.path())?;
         let run = wire::prepare(&plan, None)?.run;
-        let settings = plan.instances.first().map(|instance| (instance.name.clone(), instance.config.clone(), instance.limits));
+        let settings =
+            plan.instances.first().map(|instance| (instance.name.clone(), instance.config.clone(), instance.limits));
         let (name, config, limits) = settings.expect("the configuration of a scenario has the plugin");
         Ok(InstanceSettings { config, limits, ..InstanceSettings::new(name, run.info(), run.catalog().clone()) })
     }
@@ -139,9 +139,8 @@ impl Stage<'_> {
         let understudies = understudies.collect::<Result<VecDeque<(u64, Chain)>, Problems>>()?;
         let tape = Tape::default();
         let mut spy = Spy { chain, catalog: run.catalog().clone(), understudies, tape: tape.clone() };
-        let failed = |error: host_trainer::CheckpointError| {
-            Problems::from((Exit::Checkpoint, Problem::new(error.to_string())))
-        };
+        let failed =
+            |error: host_trainer::CheckpointError| Problems::from((Exit::Checkpoint, Problem::new(error.to_string())));
         let mut store = Store::open(&folder.path().join("checkpoints"), plan.settings.keep).map_err(failed)?;
         run.train(&mut store, &mut spy, &mut tape.clone(), &StopFlag::new());
         drop(spy);

@@ -5,7 +5,6 @@
 use std::{
     io,
     process::{Child, Command, Stdio},
-    thread,
 };
 
 use host_trainer::{AnyRun, Link, StreamLink, device::DeviceKind};
@@ -17,25 +16,8 @@ use crate::{
     program,
 };
 
-/// Says how many threads a process computes with on the CPU.
-const THREADS: &str = "RAYON_NUM_THREADS";
-
 /// The processes of the other ranks. They end with this.
 pub(crate) struct Ranks(Vec<Child>);
-
-/// Leaves each of several ranks its part of the cores, unless the environment says how many threads there are.
-///
-/// Has to come before anything is computed: what computes takes its threads once.
-pub(crate) fn share_threads(ranks: usize) {
-    if ranks > 1 && std::env::var_os(THREADS).is_none() {
-        // Where they are taken already, the ranks share the cores by the system's rules.
-        drop(rayon::ThreadPoolBuilder::new().num_threads(threads(ranks)).build_global());
-    }
-}
-
-fn threads(ranks: usize) -> usize {
-    (thread::available_parallelism().map_or(1, usize::from) / ranks).max(1)
-}
 
 impl Ranks {
     /// Starts the other ranks of `count`, with the same configuration, and waits until each has its model. On GPUs each
@@ -54,7 +36,7 @@ impl Ranks {
         let mut links: Vec<Box<dyn Link>> = Vec::new();
         let failed = |problem: Problem| Problems::from((Exit::RunFailed, problem));
         for rank in 1..count {
-            let started = ranks.spawn(config, rank, count, device);
+            let started = ranks.spawn(config, rank, device);
             links.push(started.map_err(|error| {
                 failed(Problem::new(format!("a process for rank {rank} cannot be started")).caused_by(error))
             })?);
@@ -65,13 +47,7 @@ impl Ranks {
         Ok(ranks)
     }
 
-    fn spawn(
-        &mut self,
-        config: &ConfigArgs,
-        rank: usize,
-        count: usize,
-        device: &DeviceKind,
-    ) -> io::Result<Box<dyn Link>> {
+    fn spawn(&mut self, config: &ConfigArgs, rank: usize, device: &DeviceKind) -> io::Result<Box<dyn Link>> {
         let mut command = Command::new(program::path()?);
         command.arg("rank").arg(&config.file).arg("--rank").arg(rank.to_string());
         for set in &config.set {
@@ -82,9 +58,6 @@ impl Ranks {
             DeviceKind::Cpu | DeviceKind::Other(_) => "cpu".to_owned(),
         };
         command.arg("--set").arg(format!("run.device={device}"));
-        if std::env::var_os(THREADS).is_none() {
-            command.env(THREADS, threads(count).to_string());
-        }
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
         let link = child.stdout.take().zip(child.stdin.take()).map(|(from, to)| StreamLink::new(from, to));
         self.0.push(child);

@@ -221,7 +221,10 @@ mod tests {
             [("/none/such", "the compiler's process: "), ("true", "gave no answer"), ("false", "exit status: 1")]
         {
             let error = compile(program);
-            assert!(error.starts_with("cannot be loaded because the host failed: ") && error.contains(words), "{error}");
+            assert!(
+                error.starts_with("cannot be loaded because the host failed: ") && error.contains(words),
+                "{error}"
+            );
         }
     }
 }

@@ -106,7 +106,8 @@ pub(super) fn patiently<T: Send + 'static>(
 #[cfg(target_os = "linux")]
 fn idle() {
     use thread_priority::{
-        NormalThreadSchedulePolicy, ThreadPriority, ThreadSchedulePolicy, set_thread_priority_and_policy, thread_native_id,
+        NormalThreadSchedulePolicy, ThreadPriority, ThreadSchedulePolicy, set_thread_priority_and_policy,
+        thread_native_id,
     };
     let policy = ThreadSchedulePolicy::Normal(NormalThreadSchedulePolicy::Idle);
     if set_thread_priority_and_policy(thread_native_id(), ThreadPriority::Min, policy).is_err() {

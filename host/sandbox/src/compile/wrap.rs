@@ -9,10 +9,7 @@ use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata};
 use wit_parser::Resolve;
 
 use super::{MAX_WORDS_BYTES, MODULE, WASM, leb128};
-use crate::{
-    error::LoadErrorKind,
-    text::clean,
-};
+use crate::{error::LoadErrorKind, text::clean};
 
 /// The contract, and the world of it that plugins implement.
 const CONTRACT_WIT: &str = include_str!("../../../../wit/0.1.0/callback.wit");

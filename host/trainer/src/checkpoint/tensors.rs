@@ -77,8 +77,11 @@ pub(crate) fn model_bytes<B: Backend, M: Module<B>>(model: &M, parameters: &Para
 pub(crate) fn data_bytes(tensors: Vec<(String, TensorData)>) -> Vec<u8> {
     let saved = |data: TensorData| {
         let shape = data.shape.to_vec();
-        let (dtype, data) =
-            if data.dtype.is_float() { (Dtype::F32, data.convert::<f32>()) } else { (Dtype::I64, data.convert::<i64>()) };
+        let (dtype, data) = if data.dtype.is_float() {
+            (Dtype::F32, data.convert::<f32>())
+        } else {
+            (Dtype::I64, data.convert::<i64>())
+        };
         Saved { dtype, shape, bytes: data.as_bytes().to_vec() }
     };
     serialize(tensors.into_iter().map(|(name, data)| (name, saved(data))).collect())

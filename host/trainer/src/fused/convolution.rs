@@ -200,7 +200,12 @@ impl Operation<3> for Convolution {
         (host::tensor(y, shape), [images, weight])
     }
 
-    fn backward(&self, [images, weight]: [FlexTensor; 2], dy: FlexTensor, wanted: [bool; 3]) -> [Option<FlexTensor>; 3] {
+    fn backward(
+        &self,
+        [images, weight]: [FlexTensor; 2],
+        dy: FlexTensor,
+        wanted: [bool; 3],
+    ) -> [Option<FlexTensor>; 3] {
         let sizes = Sizes::of(&images, &weight);
         let (outputs, places, seen) = (sizes.outputs, sizes.places(), sizes.seen());
         let weight_of = Matrix::new(host::numbers(&weight), [outputs, seen]);

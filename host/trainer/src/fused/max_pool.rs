@@ -17,9 +17,7 @@ use super::{
 pub fn max_pool<B: Backend>(images: Tensor<B, 4>) -> Tensor<B, 4> {
     match apply::<B, _, 1>(&MaxPool, [operation::primitive(images)]) {
         Ok(maxima) => operation::tensor(maxima),
-        Err([images]) => {
-            module::max_pool2d(operation::tensor(images), [2, 2], [2, 2], [0, 0], [1, 1], false)
-        }
+        Err([images]) => module::max_pool2d(operation::tensor(images), [2, 2], [2, 2], [0, 0], [1, 1], false),
     }
 }
 
@@ -54,7 +52,10 @@ impl Operation<1> for MaxPool {
                 }
             });
         }
-        (host::tensor(maxima, [batch, channels, halves[0], halves[1]]), Places { squares: squares.into(), images: shape })
+        (
+            host::tensor(maxima, [batch, channels, halves[0], halves[1]]),
+            Places { squares: squares.into(), images: shape },
+        )
     }
 
     fn backward(&self, kept: Places, gradient: FlexTensor, _: [bool; 1]) -> [Option<FlexTensor>; 1] {

@@ -85,9 +85,10 @@ mod tests {
 
     #[test]
     fn what_is_no_number_stays_none() {
-        let [y, gradient] = results::<crate::fused::testing::Fused>(&Relu, &[Given::random([1, 3], 1.0).with(1, f32::NAN)])
-            .try_into()
-            .unwrap();
+        let [y, gradient] =
+            results::<crate::fused::testing::Fused>(&Relu, &[Given::random([1, 3], 1.0).with(1, f32::NAN)])
+                .try_into()
+                .unwrap();
         assert!(y[1].is_nan() && y[0].is_finite() && y[2].is_finite(), "{y:?}");
         assert!(gradient[1] != 0.0, "{gradient:?}");
     }

@@ -5,7 +5,7 @@
 use burn::tensor::backend::AutodiffBackend;
 
 use super::{
-    Link, gradients, gone,
+    Link, gone, gradients,
     message::{self, Answer, Failed, Gradients, Order, Pass, Passed},
 };
 use crate::{

@@ -11,18 +11,12 @@ use crate::{guarded::Panicked, task::Size};
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Order {
     /// Take these weights and this optimizer state, as checkpoints hold them. Not answered.
-    Load {
-        model: Bytes,
-        optimizer: Bytes,
-    },
+    Load { model: Bytes, optimizer: Bytes },
     /// Make the forward and backward passes of a part of a step; answered with [`Answer::Passed`] or
     /// [`Answer::Failed`].
     Pass(Pass),
     /// Update the weights with these gradients, under these values of all knobs. Not answered.
-    Update {
-        gradients: Gradients,
-        knobs: Vec<f64>,
-    },
+    Update { gradients: Gradients, knobs: Vec<f64> },
     /// The run is over. Not answered.
     End,
 }

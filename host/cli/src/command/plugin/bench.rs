@@ -73,9 +73,8 @@ pub(super) fn run(args: &PluginBenchArgs) -> Result<Exit, Problems> {
 
 fn cost(file: &Path, args: &PluginBenchArgs) -> Result<Cost, Problems> {
     let failed = |problem: Problem| Problems::from((Exit::Plugin, problem));
-    let folder = tempfile::tempdir().map_err(|error| {
-        failed(Problem::new("there is no folder for compiled code").caused_by(error))
-    })?;
+    let folder = tempfile::tempdir()
+        .map_err(|error| failed(Problem::new("there is no folder for compiled code").caused_by(error)))?;
     let load = || -> Result<_, Problems> {
         let compiler = program::compiler(CompileLimits::default());
         let config = SandboxConfig { cache: Some(folder.path().into()), compiler, ..SandboxConfig::default() };
@@ -133,7 +132,13 @@ fn events(play: &Play) -> Vec<EventCost> {
         seconds.sort_by(f64::total_cmp);
         let at = |part: f64| seconds[((seconds.len() - 1) as f64 * part) as usize];
         let count = seconds.len();
-        EventCost { hook, calls: count, median_seconds: at(0.5), high_seconds: at(0.95), fuel: calls.fuel / count as u64 }
+        EventCost {
+            hook,
+            calls: count,
+            median_seconds: at(0.5),
+            high_seconds: at(0.95),
+            fuel: calls.fuel / count as u64,
+        }
     };
     play.calls.iter().map(cost).collect()
 }
@@ -164,8 +169,12 @@ fn table(costs: &[Cost]) -> String {
         .expect("a String takes everything");
         for EventCost { hook, calls, median_seconds, high_seconds, fuel } in &cost.events {
             let (median, high) = (median_seconds * 1e6, high_seconds * 1e6);
-            writeln!(text, "  {:<14} {calls:>5} calls: median {median:8.2} us, 95 % below {high:8.2} us, {fuel:>8} fuel", hook.to_string())
-                .expect("a String takes everything");
+            writeln!(
+                text,
+                "  {:<14} {calls:>5} calls: median {median:8.2} us, 95 % below {high:8.2} us, {fuel:>8} fuel",
+                hook.to_string()
+            )
+            .expect("a String takes everything");
         }
         if let Some(failure) = &cost.failure {
             writeln!(text, "  {} of these calls failed, so this is not what events cost: {failure}", cost.failures)

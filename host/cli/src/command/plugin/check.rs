@@ -51,8 +51,12 @@ struct Found<'a> {
 fn remarks(plugin: &Plugin) -> Vec<String> {
     let manifest = plugin.manifest();
     let mut remarks = Vec::new();
-    let stubbed: Vec<&str> =
-        plugin.imports().iter().filter(|import| import.kind == ImportKind::Stubbed).map(|import| import.name.as_str()).collect();
+    let stubbed: Vec<&str> = plugin
+        .imports()
+        .iter()
+        .filter(|import| import.kind == ImportKind::Stubbed)
+        .map(|import| import.name.as_str())
+        .collect();
     if !stubbed.is_empty() {
         remarks.push(format!("nothing is behind these imports: {}", stubbed.join(", ")));
     }
@@ -84,11 +88,17 @@ impl Found<'_> {
         let mut say = |name: &str, words: &str| {
             writeln!(text, "{name:<9} {}", words::short(words)).expect("a String takes everything");
         };
-        say("plugin", &format!("{} {}, {} bytes", manifest.name, manifest.version, words::count(plugin.size_bytes() as u64)));
-        say("imports", &match plugin.imports().len() {
-            0 => "none".to_owned(),
-            n => format!("{n}, none of them refused; `host plugin inspect` lists them"),
-        });
+        say(
+            "plugin",
+            &format!("{} {}, {} bytes", manifest.name, manifest.version, words::count(plugin.size_bytes() as u64)),
+        );
+        say(
+            "imports",
+            &match plugin.imports().len() {
+                0 => "none".to_owned(),
+                n => format!("{n}, none of them refused; `host plugin inspect` lists them"),
+            },
+        );
         say("settings", &format!("the schema takes {}", self.config));
         say("starts", "in a made-up run, within its limits");
         for listens in &self.listens {
@@ -98,7 +108,8 @@ impl Found<'_> {
             say("note", remark);
         }
         let file = plugin.file().file_name().unwrap_or_default().to_string_lossy().into_owned();
-        write!(text, "\nIts entry in train.toml:\n\n{}", Entry::new(manifest, &file)).expect("a String takes everything");
+        write!(text, "\nIts entry in train.toml:\n\n{}", Entry::new(manifest, &file))
+            .expect("a String takes everything");
         text
     }
 }

@@ -101,7 +101,8 @@ pub(super) fn run(args: &PluginTestArgs) -> Result<Exit, Problems> {
     }
     if let Some(file) = &args.save {
         let text = format!("{:#}\n", json!(answers));
-        write_whole(&folder_of(file), file, text.as_bytes()).map_err(|error| about(file, "cannot be written", error))?;
+        write_whole(&folder_of(file), file, text.as_bytes())
+            .map_err(|error| about(file, "cannot be written", error))?;
     }
     Ok(if is_right { Exit::Success } else { Exit::PluginTest })
 }
@@ -168,7 +169,11 @@ fn first_difference(wanted: &[Cue], found: &[Cue]) -> Option<String> {
         }
     };
     let (wanted, found) = (words(wanted.get(at)), words(found.get(at)));
-    Some(if wanted == found { format!("{found}, with other values or another outcome") } else { format!("{found}; and not {wanted}") })
+    Some(if wanted == found {
+        format!("{found}, with other values or another outcome")
+    } else {
+        format!("{found}; and not {wanted}")
+    })
 }
 
 /// A moment without the words of refusals, which name files of one rehearsal.
@@ -201,7 +206,8 @@ fn told(plugin: &str, played: &BTreeMap<Course, (Play, Vec<String>)>, remarks: &
     for (course, (play, faults)) in played {
         let name = json!(course).as_str().unwrap_or_default().to_owned();
         let calls: usize = play.calls.values().map(|calls| calls.seconds.len()).sum();
-        writeln!(text, "\n{name}: {} steps, {calls} calls; {}", play.steps, words::short(&play.ending)).expect("a String");
+        writeln!(text, "\n{name}: {} steps, {calls} calls; {}", play.steps, words::short(&play.ending))
+            .expect("a String");
         text += &picture(play);
         text += &lines(play, all);
         for fault in faults {

@@ -138,7 +138,14 @@ mod tests {
         assert!(loss(&overfitting[360..]) < loss(&overfitting[160..200]));
         assert!(evaluated(&overfitting[360..]) > 1.5 * evaluated(&overfitting[150..170]));
         let deviation = |points: &[Point], smooth: &[Point]| {
-            mean(&points.iter().zip(smooth).map(|(a, b)| Point { loss: (a.loss / b.loss - 1.0).abs(), ..*a }).collect::<Vec<_>>(), |p| p.loss)
+            mean(
+                &points
+                    .iter()
+                    .zip(smooth)
+                    .map(|(a, b)| Point { loss: (a.loss / b.loss - 1.0).abs(), ..*a })
+                    .collect::<Vec<_>>(),
+                |p| p.loss,
+            )
         };
         assert!(deviation(&points(Course::Noisy), &healthy) > 0.1);
     }
