@@ -47,6 +47,27 @@ fn bad_data_names_file_row_and_column() {
 }
 
 #[test]
+fn what_cannot_fit_into_memory_is_refused_by_its_size() {
+    let project = project();
+    project.write("text.txt", &"to be or not ".repeat(10_000));
+    let base = "run text.toml --set run.folder=runs --set";
+    project.write(
+        "text.toml",
+        "[task]\nkind = \"language-model\"\ndata = \"text.txt\"\nvalidation = 0.3\n[train]\nsteps = 1\nbatch-size = 4096\n",
+    );
+    // 12 TiB of activations, and 150 TiB of weights: neither is allocated to find that out.
+    for too_large in ["task.context=32768 --set task.layers=12", "task.width=65536 --set task.layers=1000"] {
+        let outcome = project.host(&format!("{base} {too_large}"));
+        outcome.expect(3).says(&[
+            "training needs at least ",
+            "4096 samples in a step, and cpu (Flex) has ",
+            "text.toml:7",
+        ]);
+    }
+    assert!(!project.path("runs").exists());
+}
+
+#[test]
 fn a_configuration_that_is_no_text_is_one_error() {
     let project = project();
     std::fs::write(project.path("bad.toml"), [0xff, 0xfe, 0x00]).unwrap();

@@ -36,6 +36,24 @@ pub enum TrainError {
     /// Parameter groups do not fit the model.
     #[error("parameter groups: {0}")]
     Groups(String),
+    /// The model and one step cannot fit into memory, by their sizes alone.
+    #[error(
+        "training needs at least {} of memory, {} of it for {samples} in a step, and {device} has {}; a smaller \
+         `train.batch-size` with a larger `train.accumulation`, or a smaller model, help", gib(*needed), gib(*of_step),
+        gib(*total)
+    )]
+    TooLarge {
+        /// Bytes that are needed.
+        needed: f64,
+        /// Bytes of them that a pass keeps.
+        of_step: f64,
+        /// Samples of a pass, in words.
+        samples: String,
+        /// The device, in words.
+        device: String,
+        /// Bytes that it has.
+        total: f64,
+    },
     /// A checkpoint cannot be written, read or used.
     #[error(transparent)]
     Checkpoint(#[from] CheckpointError),
@@ -103,7 +121,7 @@ impl TrainError {
             Self::AllSkipped { .. } => "all-skipped",
             Self::Rank { .. } => "rank",
             Self::Data { .. } => "data",
-            Self::Setting { .. } | Self::UnknownTask { .. } | Self::Groups(_) => "setting",
+            Self::Setting { .. } | Self::UnknownTask { .. } | Self::Groups(_) | Self::TooLarge { .. } => "setting",
             Self::Device(_) => "device",
         }
     }
@@ -148,6 +166,11 @@ pub enum CheckpointError {
         /// What was looked for.
         message: String,
     },
+}
+
+fn gib(bytes: f64) -> String {
+    const GIB: f64 = (1 << 30) as f64;
+    format!("{:.1} GiB", bytes / GIB)
 }
 
 fn offer(older: &Option<PathBuf>) -> String {

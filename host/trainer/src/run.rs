@@ -16,12 +16,13 @@ use crate::{
     error::CheckpointError,
     knobs::LoopKnobs,
     measure::Sources,
+    memory,
     optimizer::Optimizer,
     parameters::Parameters,
     ranks::{Link, Others},
     session::Session,
     state::{LoopState, ResumePoint},
-    task::{Description, Task},
+    task::{Description, Least, Task},
 };
 
 /// A run that is ready to train.
@@ -157,6 +158,8 @@ impl<B: AutodiffBackend, T: Task<B>> Run<B, T> {
         kind: &DeviceKind,
         resume: Option<&Checkpoint>,
     ) -> Result<Self, TrainError> {
+        let optimizer = Optimizer::new(settings.optimizer);
+        check_memory(&task.least(), optimizer.slot_names().len(), &settings, kind)?;
         B::seed(&device, settings.seed);
         let model = task.model(&device);
         let parameters = Parameters::of::<B, _>(&model, &settings.groups)?;
@@ -171,7 +174,7 @@ impl<B: AutodiffBackend, T: Task<B>> Run<B, T> {
             device_kind: kind.clone(),
             reads_are_free: kind.reads_are_free(),
             model: Some(model),
-            optimizer: Optimizer::new(settings.optimizer),
+            optimizer,
             parameters,
             catalog,
             sources,
@@ -312,6 +315,22 @@ impl<B: AutodiffBackend, T: Task<B>> Run<B, T> {
         })
         .to_string()
     }
+}
+
+/// Whether the model with its gradient and what the optimizer keeps, and one pass, can fit into memory.
+fn check_memory(least: &Least, slots: usize, settings: &Settings, device: &DeviceKind) -> Result<(), TrainError> {
+    const BYTES: f64 = size_of::<f32>() as f64;
+    let Some(memory) = memory::device(device) else { return Ok(()) };
+    // On a GPU a step that is too large is an error that callbacks answer with a smaller one; here the system ends the
+    // process.
+    let samples = if *device == DeviceKind::Cpu { settings.batch_size } else { 1 };
+    let of_step = BYTES * least.of_sample as f64 * samples as f64;
+    let needed = BYTES * least.weights as f64 * (2 + slots) as f64 + of_step;
+    if needed <= memory.total {
+        return Ok(());
+    }
+    let samples = if samples == 1 { "1 sample".to_owned() } else { format!("{samples} samples") };
+    Err(TrainError::TooLarge { needed, of_step, samples, device: device.to_string(), total: memory.total })
 }
 
 fn words(data: &DataIdentity) -> String {

@@ -72,6 +72,7 @@ fn problem(plan: &Plan, error: &TrainError) -> Problems {
         TrainError::Setting { key, .. } => at(Exit::Configuration, &["task", key]),
         TrainError::UnknownTask { .. } => at(Exit::Configuration, &["task", "kind"]),
         TrainError::Data { .. } => at(Exit::Data, &["task", "data"]),
+        TrainError::TooLarge { .. } => at(Exit::Configuration, &["train", "batch-size"]),
         TrainError::Groups(_) => at(Exit::Configuration, &["optimizer", "group"]),
         TrainError::Device(_) => at(Exit::Device, &["run", "device"]),
         TrainError::Checkpoint(_) => (Exit::Checkpoint, Problem::new(error.to_string())).into(),

@@ -57,6 +57,15 @@ impl Size {
     }
 }
 
+/// What training keeps in memory at least, as far as a task's sizes tell.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Least {
+    /// Numbers that the model learns.
+    pub weights: u64,
+    /// Numbers that a forward pass keeps of each sample for the backward pass.
+    pub of_sample: u64,
+}
+
 /// What a task is, for people and for callbacks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Description {
@@ -170,6 +179,12 @@ pub trait Task<B: AutodiffBackend> {
 
     /// What the task is; the same answer each time.
     fn description(&self) -> Description;
+
+    /// What training keeps in memory at least: a run that cannot fit is refused before it begins. By default nothing is
+    /// known, and nothing refused.
+    fn least(&self) -> Least {
+        Least::default()
+    }
 
     /// A new model. The backend's random generator is seeded before the call.
     fn model(&self, device: &B::Device) -> Self::Model;

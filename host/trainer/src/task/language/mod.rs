@@ -17,7 +17,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use self::{model::Transformer, text::Text};
-use super::{Asked, Derived, Description, Size, Step, Task, fraction};
+use super::{Asked, Derived, Description, Least, Size, Step, Task, fraction};
 use crate::{Artifact, TrainError, fused::cross_entropy};
 
 /// `[task]` for `kind = "language-model"`.
@@ -192,6 +192,18 @@ impl<B: AutodiffBackend> Task<B> for LanguageModel {
                 fraction("label-smoothing", "weight of the uniform distribution in the target", 0.0),
             ],
         }
+    }
+
+    fn least(&self) -> Least {
+        let [layers, width, context] =
+            [self.settings.layers, self.settings.width, self.settings.context].map(|it| it as u64);
+        let vocabulary = self.text.vocabulary() as u64;
+        let heads = if self.settings.tied_head { 1 } else { 2 };
+        // Of each token a block keeps twice what goes into it, queries, keys and values, what attention gives, and the
+        // feed-forward layer's four widths before its activation and after.
+        let of_token = (2 + 3 + 1 + 2 * 4) * width * layers + vocabulary;
+        let weights = heads * vocabulary * width + context * width + 12 * width * width * layers;
+        Least { weights, of_sample: context * of_token }
     }
 
     fn model(&self, device: &B::Device) -> Transformer<B> {
