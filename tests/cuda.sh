@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
-# Checks the CUDA backend on a machine that has a GPU: numbers against the CPU, resume, a loss that explodes, speed.
-# Needs python3 for the comparison. DEVICE=cpu runs the same checks without a GPU, which only tests this script.
+# Checks the CUDA backend on a machine that has a GPU: numbers against the CPU, resume, a loss that explodes, memory that is
+# measured and runs out, bf16, and speed. Needs python3 for the comparisons. DEVICE=cpu runs what can be run without a GPU,
+# which only tests this script. PEER=venv/bin/python, a Python with torch, adds tokens a second of PyTorch, eager and
+# compiled.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -56,6 +58,43 @@ else
     echo "a loss that exploded ended the run with code $?"
 fi
 
-"$host" run host/examples/text.toml --set run.folder="$work" --set run.name=text --set run.device="$device" \
-    --set train.steps="${STEPS:-500}" --set train.evaluate-every=end --quiet
+guard=(--set run.device="$device" --set plugin.memory-guard.file=memory-guard/memory-guard.wasm)
+
+# told NAME WORDS ARGUMENTS...: a run of the text example in which memory-guard says these words.
+told() {
+    local name="$1" words="$2" story
+    shift 2
+    "$host" run host/examples/text.toml --quiet --set run.folder="$work" --set run.name="$name" "${guard[@]}" "$@" >&2
+    story="$("$host" show "$(ls -d "$work/$name"-* | tail -n 1)" --by memory-guard --all)"
+    grep -q -- "$words" <<<"$story" || { echo "FAILED $name: memory-guard did not say \"$words\":"; echo "$story"; exit 1; }
+    echo "$name: memory-guard said \"$words\""
+}
+
+if [ "$device" != cpu ]; then
+    # The smallest part of the memory is too much: so what is in use is known.
+    told memory halvings --set train.steps=3 --set plugin.memory-guard.config.max-fraction=1e-6
+    # Ten thousand windows of a wide model fit on no device at once.
+    told out-of-memory halvings --set train.steps=2 --set train.batch-size=10000 --set task.width=2048 \
+        --set task.heads=16 --set task.layers=24 --set train.evaluate-every=end --set task.sample=0
+fi
+
+text() {
+    local name="$1"
+    shift
+    "$host" run host/examples/text.toml --quiet --set run.folder="$work" --set run.name="$name" \
+        --set run.device="$device" --set train.steps="${STEPS:-500}" --set train.evaluate-every=end "$@" >&2
+    ls -d "$work/$name"-* | tail -n 1
+}
+compare "bf16 against f32" 5e-2 "$(text f32)" "$(text bf16 --set task.precision=bf16)"
+
+for precision in f32 bf16; do
+    bench=("$host" bench host/examples/text.toml --set run.device="$device" --set task.precision="$precision"
+        --steps "${STEPS:-500}")
+    if [ -z "${PEER:-}" ]; then
+        "${bench[@]}"
+    else
+        "${bench[@]}" --peer "$PEER"
+        "${bench[@]}" --peer "$PEER" --compile
+    fi
+done
 echo "all checks passed on $device"

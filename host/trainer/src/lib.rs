@@ -15,6 +15,7 @@
 //! [`prepare`].
 
 mod after;
+mod ahead;
 mod apply;
 mod bare;
 mod checkpoint;

@@ -9,6 +9,7 @@ use burn::{optim::GradientsParams, tensor::backend::AutodiffBackend};
 
 use crate::{
     Run,
+    ahead::{Fetched, Wanted},
     current::Current,
     gradients::{Clip, Sum},
     measure::{Part, StepClock},
@@ -18,18 +19,18 @@ use crate::{
 
 impl<B: AutodiffBackend, T: Task<B>> Run<B, T> {
     /// The gradients of the mean loss over some micro-batches of the running step, and their size. What the passes give
-    /// besides goes into `current`, and what they take into `clock`.
+    /// besides goes into `current`, and what they take into `clock`. `next` may be fetched meanwhile.
     pub(crate) fn passes(
-        &self,
+        &mut self,
         batches: &[Vec<usize>],
+        next: Option<Vec<Vec<usize>>>,
         vectors: bool,
         current: &mut Current<B>,
         clock: &mut StepClock,
     ) -> (GradientsParams, Size) {
         B::seed(&self.device, random::step_seed(self.settings.seed, self.state.step, self.rank));
         let started = Instant::now();
-        let fetch = |samples: &Vec<usize>| self.task.batch(self.state.epoch, samples, &self.device);
-        let batches: Vec<(T::Batch, Size)> = batches.iter().map(fetch).collect();
+        let batches = self.fetch(batches, next);
         clock.add(Part::Data, started.elapsed().as_secs_f64());
         let total = batches.iter().fold(Size::default(), |sum, (_, size)| sum + *size);
         let (model, single) = (self.model(), batches.len() == 1);
@@ -54,6 +55,16 @@ impl<B: AutodiffBackend, T: Task<B>> Run<B, T> {
         let mut gradients = sum.finish();
         Clip { value: 0.0, factor: 1.0 / scale }.apply::<B, _>(model, &mut gradients);
         (gradients, total)
+    }
+
+    /// Some micro-batches, which may have been fetched already; the next ones are asked for.
+    fn fetch(&mut self, batches: &[Vec<usize>], next: Option<Vec<Vec<usize>>>) -> Fetched<T::Batch> {
+        let epoch = self.state.epoch;
+        let own = || batches.iter().map(|samples| self.task.batch(epoch, samples, &self.device)).collect();
+        let Some(ahead) = &mut self.ahead else { return own() };
+        let fetched = ahead.take(&Wanted { epoch, batches: batches.to_vec() }).unwrap_or_else(own);
+        next.into_iter().for_each(|batches| ahead.expect(Wanted { epoch, batches }));
+        fetched
     }
 
     /// Updates the weights, with the rates that the knobs say.

@@ -115,10 +115,7 @@ struct Opening<M, D> {
 impl<B: AutodiffBackend, M: Make> task::Visitor<B> for Opening<M, B::Device> {
     type Output = Result<M::Made, TrainError>;
 
-    fn visit<T: Task<B> + 'static>(self, task: T) -> Self::Output
-    where
-        T::Batch: 'static,
-    {
+    fn visit<T: Task<B> + 'static>(self, task: T) -> Self::Output {
         self.make.make::<B, T>(task, self.device)
     }
 }

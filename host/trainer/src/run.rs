@@ -11,6 +11,7 @@ use serde_json::json;
 
 use crate::{
     Artifact, Ending, Observer, Settings, Span, StopFlag, TrainError,
+    ahead::Ahead,
     checkpoint::{self, Checkpoint, DataIdentity, RunState, Store},
     device::DeviceKind,
     error::CheckpointError,
@@ -28,6 +29,8 @@ use crate::{
 /// A run that is ready to train.
 pub struct Run<B: AutodiffBackend, T: Task<B>> {
     pub(crate) task: T,
+    /// What fetches batches before they are needed, where the task has something for that.
+    pub(crate) ahead: Option<Ahead<T::Batch>>,
     pub(crate) description: Description,
     pub(crate) settings: Settings,
     pub(crate) device: B::Device,
@@ -169,6 +172,7 @@ impl<B: AutodiffBackend, T: Task<B>> Run<B, T> {
         let catalog = Catalog::new();
         let sources = Sources::offer(&catalog, &description, &parameters, &settings.groups, &knobs);
         let mut run = Self {
+            ahead: task.fetcher().and_then(|fetcher| Ahead::start(fetcher, device.clone())),
             description,
             device,
             device_kind: kind.clone(),

@@ -56,14 +56,23 @@ impl<B: AutodiffBackend, T: Task<B>> Session<'_, B, T> {
         if self.order.as_ref().is_none_or(|(ordered, _)| *ordered != epoch) {
             self.order = Some((epoch, random::order(run.settings.seed, epoch, samples)));
         }
-        let order = &self.order.as_ref().expect("it was just made").1;
-        let end = (run.state.position + batch * accumulation).min(samples);
-        let batches = order[run.state.position..end].chunks(batch).map(<[usize]>::to_vec).collect();
+        let batches = self.samples_ahead();
+        let run = &mut *self.run;
+        let end = run.state.position + batches.iter().map(Vec::len).sum::<usize>();
         run.state.position = end;
         run.state.in_flight = 1;
         let left = samples - end;
         run.state.epoch_over |= left == 0 || run.settings.drop_last && left < batch * accumulation;
         batches
+    }
+
+    /// The samples that a step of the epoch would take from the position in the data.
+    pub(crate) fn samples_ahead(&self) -> Vec<Vec<usize>> {
+        let run = &*self.run;
+        let (batch, accumulation) = (run.loop_knobs.batch_size(&run.knobs), run.loop_knobs.accumulation(&run.knobs));
+        let order = self.order.as_ref().map_or(&[][..], |(_, order)| order);
+        let end = (run.state.position + batch * accumulation).min(order.len());
+        order[run.state.position..end].chunks(batch).map(<[usize]>::to_vec).collect()
     }
 
     /// The step's gradients. When memory runs out and callbacks make the step smaller, it is tried again with the same

@@ -165,6 +165,8 @@ def main():
     print(json.dumps({"version": torch.__version__, "threads": torch.get_num_threads(), "parameters": counted}), flush=True)
 
     forward = torch.compile(model) if spec["compile"] else model
+    device = spec["device"].partition(":")[0]
+    half = torch.autocast(device, dtype=torch.bfloat16, enabled=spec["task"].get("precision") == "bf16")
     at = 0
     for line in sys.stdin:
         seconds, losses = [], []
@@ -172,7 +174,8 @@ def main():
             inputs, targets = batches[at % len(batches)]
             at += 1
             began = time.perf_counter()
-            loss = F.cross_entropy(forward(inputs), targets, label_smoothing=spec["label-smoothing"])
+            with half:
+                loss = F.cross_entropy(forward(inputs), targets, label_smoothing=spec["label-smoothing"])
             loss.backward()
             if clip > 0.0:
                 nn.utils.clip_grad_norm_(parameters, clip)

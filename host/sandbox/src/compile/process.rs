@@ -60,7 +60,7 @@ const HEAD_BYTES: usize = 18;
 /// How long what nobody waits for is tried on idle threads alone, by the size of its file: five times what it takes on a core
 /// of its own.
 fn patience(file_bytes: usize) -> Duration {
-    Duration::from_secs(5) + Duration::from_secs(5).mul_f64(file_bytes as f64 / 1e6)
+    Duration::from_millis(250) + Duration::from_secs(5).mul_f64(file_bytes as f64 / 1e6)
 }
 
 impl Head {

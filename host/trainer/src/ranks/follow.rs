@@ -59,7 +59,7 @@ impl<B: AutodiffBackend, T: Task<B>> Run<B, T> {
             if batches.is_empty() {
                 return (current, vec![None; self.parameters.len()], Size::default());
             }
-            let (sum, size) = self.passes(&batches, vectors, &mut current, &mut StepClock::default());
+            let (sum, size) = self.passes(&batches, None, vectors, &mut current, &mut StepClock::default());
             let sum = gradients::taken::<B, _>(self.model(), &sum, &self.parameters);
             (current, sum, size)
         });

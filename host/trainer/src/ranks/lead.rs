@@ -29,7 +29,9 @@ impl<B: AutodiffBackend, T: Task<B>> Session<'_, B, T> {
     pub(crate) fn all_passes(&mut self, batches: &[Vec<usize>], vectors: bool) -> Result<Done, TrainError> {
         let world_size = self.run.others.world_size();
         if world_size == 1 {
-            return Ok(guarded(|| self.own_passes(batches, vectors)));
+            // What is known of the next step; nothing where a new epoch begins with it.
+            let next = (self.run.ahead.is_some() && !self.run.state.epoch_over).then(|| self.samples_ahead());
+            return Ok(guarded(|| self.own_passes(batches, next, vectors)));
         }
         let parts = |rank: usize| -> Vec<Vec<usize>> {
             let parts = batches.iter().map(|batch| part(batch, rank, world_size).to_vec());
@@ -40,7 +42,7 @@ impl<B: AutodiffBackend, T: Task<B>> Session<'_, B, T> {
             let pass = Pass { step, epoch, batches: parts(rank), knobs: knobs.clone(), vectors };
             self.run.others.order(rank, &Order::Pass(pass))?;
         }
-        let own = guarded(|| self.own_passes(&parts(0), vectors));
+        let own = guarded(|| self.own_passes(&parts(0), None, vectors));
         // Each rank answers, also where one failed: all of them wait for the same order then.
         let answers: Vec<Answer> = (1..world_size).map(|rank| self.run.others.hear(rank)).collect::<Result<_, _>>()?;
         let mut passed = Vec::new();
@@ -68,8 +70,13 @@ impl<B: AutodiffBackend, T: Task<B>> Session<'_, B, T> {
         }
     }
 
-    fn own_passes(&mut self, batches: &[Vec<usize>], vectors: bool) -> (GradientsParams, Size) {
-        self.run.passes(batches, vectors, &mut self.current, &mut self.running)
+    fn own_passes(
+        &mut self,
+        batches: &[Vec<usize>],
+        next: Option<Vec<Vec<usize>>>,
+        vectors: bool,
+    ) -> (GradientsParams, Size) {
+        self.run.passes(batches, next, vectors, &mut self.current, &mut self.running)
     }
 
     fn put_together(

@@ -170,12 +170,15 @@ pub struct Asked<'a> {
 /// The most numbers of one list that callbacks are shown.
 pub const MAX_VECTOR: usize = 4096;
 
+/// Fetches batches as a task does, on another thread: the samples of an epoch with these numbers, on a device.
+pub type Fetcher<Batch, Device> = Box<dyn Fn(u64, &[usize], &Device) -> (Batch, Size) + Send>;
+
 /// Something that can be trained.
 pub trait Task<B: AutodiffBackend> {
     /// The model.
     type Model: AutodiffModule<B>;
     /// Some samples on the device.
-    type Batch;
+    type Batch: Send + 'static;
 
     /// What the task is; the same answer each time.
     fn description(&self) -> Description;
@@ -196,6 +199,16 @@ pub trait Task<B: AutodiffBackend> {
     ///
     /// The loop chooses the order; the same epoch and numbers must give the same batch.
     fn batch(&self, epoch: u64, samples: &[usize], device: &B::Device) -> (Self::Batch, Size);
+
+    /// What fetches batches on another thread while a step is computed, where that is worth a thread: for data that is
+    /// read from a disk, decoded or augmented, and not for numbers that lie in memory. By default there is none, and
+    /// [`batch`](Self::batch) is called between steps.
+    ///
+    /// It must give the same batches as [`batch`](Self::batch), which is still asked for what could not be foreseen: the
+    /// first step of an epoch, and one whose size a callback changed.
+    fn fetcher(&self) -> Option<Fetcher<Self::Batch, B::Device>> {
+        None
+    }
 
     /// The forward pass of a batch.
     ///
@@ -242,9 +255,7 @@ pub trait Visitor<B: AutodiffBackend> {
     type Output;
 
     /// Takes the task.
-    fn visit<T: Task<B> + 'static>(self, task: T) -> Self::Output
-    where
-        T::Batch: 'static;
+    fn visit<T: Task<B> + 'static>(self, task: T) -> Self::Output;
 }
 
 macro_rules! tasks {

@@ -16,6 +16,7 @@
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
+mod ahead;
 mod checkpoints;
 mod failures;
 mod knobs;

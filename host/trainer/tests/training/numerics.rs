@@ -38,10 +38,7 @@ fn regression(problem: &Value) -> Regression {
         targets,
         weight: rows(&problem["W0"]),
         bias: row(&problem["b0"]),
-        poison: None,
-        fits: usize::MAX,
-        evaluation_panics: Default::default(),
-        probe: Default::default(),
+        ..Regression::of(1)
     }
 }
 

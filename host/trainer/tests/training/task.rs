@@ -5,6 +5,7 @@
 use std::{
     cell::{Cell, RefCell},
     rc::Rc,
+    sync::{Arc, Mutex},
 };
 
 use burn::{
@@ -15,7 +16,7 @@ use burn::{
     },
 };
 use host_callback::{Hook, Knob, KnobSpec, MeasurementSpec, Value};
-use host_trainer::task::{Asked, Derived, Description, Size, Step, Task};
+use host_trainer::task::{Asked, Derived, Description, Fetcher, Size, Step, Task};
 
 /// Numbers in rows of equal length.
 pub(crate) type Rows = Vec<Vec<f32>>;
@@ -78,7 +79,12 @@ pub(crate) struct Regression {
     /// What the task panics with when the next evaluations begin, one after the other.
     pub(crate) evaluation_panics: Rc<RefCell<Vec<&'static str>>>,
     pub(crate) probe: Rc<Probe>,
+    /// Epoch and samples of each batch that another thread fetched; without it there is no such thread.
+    pub(crate) fetched: Option<Fetched>,
 }
+
+/// What another thread writes down.
+pub(crate) type Fetched = Arc<Mutex<Vec<(u64, Vec<usize>)>>>;
 
 /// Some samples.
 pub(crate) struct Samples<B: Backend> {
@@ -105,6 +111,7 @@ impl Regression {
             fits: usize::MAX,
             evaluation_panics: Rc::default(),
             probe: Rc::default(),
+            fetched: None,
         }
     }
 
@@ -114,15 +121,18 @@ impl Regression {
         move || Self { inputs, targets, counts, weight, bias, poison, fits, ..Self::of(1) }
     }
 
-    fn gather<B: Backend>(&self, samples: &[usize], device: &B::Device) -> Samples<B> {
-        let pick = |rows: &Rows| tensor(&samples.iter().map(|&at| rows[at].clone()).collect(), device);
-        Samples {
-            inputs: pick(&self.inputs),
-            targets: pick(&self.targets),
-            counts: pick(&self.counts),
-            poisoned: false,
-        }
+    fn rows(&self) -> [&Rows; 3] {
+        [&self.inputs, &self.targets, &self.counts]
     }
+}
+
+fn gather<B: Backend>(rows: [&Rows; 3], samples: &[usize], device: &B::Device) -> (Samples<B>, Size) {
+    let counting = samples.iter().flat_map(|&at| &rows[2][at]).sum::<f32>();
+    let pick = |rows: &Rows| tensor(&samples.iter().map(|&at| rows[at].clone()).collect(), device);
+    let [inputs, targets, counts] = rows.map(pick);
+    let count = samples.len() as u64;
+    let size = Size { samples: count, tokens: 2 * count, targets: counting as u64 };
+    (Samples { inputs, targets, counts, poisoned: false }, size)
 }
 
 fn tensor<B: Backend>(rows: &Rows, device: &B::Device) -> Tensor<B, 2> {
@@ -181,11 +191,17 @@ impl<B: AutodiffBackend> Task<B> for Regression {
 
     fn batch(&self, epoch: u64, samples: &[usize], device: &B::Device) -> (Samples<B>, Size) {
         self.probe.batches.borrow_mut().push((epoch, samples.to_vec()));
-        let counting = samples.iter().flat_map(|&at| &self.counts[at]).sum::<f32>();
         let poisoned = self.poison.is_some_and(|(at, sample)| at == epoch && samples.contains(&sample));
-        let count = samples.len() as u64;
-        let size = Size { samples: count, tokens: 2 * count, targets: counting as u64 };
-        (Samples { poisoned, ..self.gather(samples, device) }, size)
+        let (batch, size) = gather(self.rows(), samples, device);
+        (Samples { poisoned, ..batch }, size)
+    }
+
+    fn fetcher(&self) -> Option<Fetcher<Samples<B>, B::Device>> {
+        let (fetched, rows) = (self.fetched.clone()?, self.rows().map(Rows::clone));
+        Some(Box::new(move |epoch, samples, device| {
+            fetched.lock().unwrap().push((epoch, samples.to_vec()));
+            gather(rows.each_ref(), samples, device)
+        }))
     }
 
     fn step(&self, model: &Linear<B>, batch: Samples<B>, asked: Asked<'_>) -> Step<B> {
@@ -218,7 +234,7 @@ impl<B: AutodiffBackend> Task<B> for Regression {
         }
         self.probe.evaluated.borrow_mut().push(model.flat());
         let all: Vec<usize> = (0..self.inputs.len()).collect();
-        let loss = number(mean(model, &self.gather(&all, device), Tensor::square));
+        let loss = number(mean(model, &gather(self.rows(), &all, device).0, Tensor::square));
         vec![("eval/loss".into(), loss.into())]
     }
 }

@@ -59,6 +59,9 @@ pub struct LanguageModelSettings {
     #[serde(default)]
     #[schemars(range(min = 0.0, max = 0.9999))]
     pub dropout: f64,
+    /// What products of weights and activations are computed in. Default: f32.
+    #[serde(default)]
+    pub precision: Precision,
     /// Tokens of the sample in the report; 0 for none. Default: 300.
     #[serde(default = "sample")]
     #[schemars(range(max = 100000))]
@@ -78,6 +81,18 @@ pub enum Level {
     Character,
     /// One of 256 bytes.
     Byte,
+}
+
+/// What products of weights and activations are computed in. Weights, their updates, norms, attention's probabilities and
+/// losses are 32-bit floats either way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Precision {
+    /// 32-bit floats.
+    #[default]
+    F32,
+    /// Floats of 16 bits with the range of 32: faster on GPUs that have units for them, slower on CPUs.
+    Bf16,
 }
 
 fn tenth() -> f64 {

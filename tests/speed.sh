@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# Prints the figures of the README's table of speed: a step of each model beside a bare loop around it, and beside PyTorch
+# where a Python with torch is given:
+#
+#     tests/speed.sh venv/bin/python
+#
+# About seven minutes; SECONDS_EACH=10 for a quick look. Leave the machine alone meanwhile.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+cargo build --release --bin host
+bench=("${CARGO_TARGET_DIR:-target}/release/host" bench --seconds "${SECONDS_EACH:-60}" --steps 2000)
+[ $# -eq 0 ] || bench+=(--peer "$1")
+text=host/examples/text.toml
+
+"${bench[@]}" "$text"
+"${bench[@]}" "$text" --set train.batch-size=16
+"${bench[@]}" "$text" --set task.layers=6 --set task.heads=6 --set task.width=384 --set task.context=128 \
+    --set train.batch-size=8
+"${bench[@]}" "$text" --set train.batch-size=1
+"${bench[@]}" "$text" --set task.context=512 --set train.batch-size=2
+# PyTorch drops other activations.
+"${bench[@]}" train.toml --set task.dropout=0
+"${bench[@]}" train.toml --set task.dropout=0 --set task.model=mlp
