@@ -99,6 +99,19 @@ impl Project {
         self
     }
 
+    /// Compiled plugins go into a folder of this project, where no other test finds them.
+    ///
+    /// # Panics
+    ///
+    /// When the configuration cannot be read or names no cache.
+    pub fn with_own_cache(&self) -> &Self {
+        let file = fs::read_to_string(self.path("train.toml")).expect("the configuration");
+        let line = file.lines().find(|line| line.starts_with("cache = ")).expect("the cache of all tests");
+        let own = format!("cache = {:?}", self.path("cache").display().to_string());
+        self.write("train.toml", &file.replace(line, &own));
+        self
+    }
+
     /// Puts a built guest into the plugins folder, under a file name without `.wasm`.
     ///
     /// # Panics

@@ -19,7 +19,13 @@ pub(crate) fn path() -> io::Result<PathBuf> {
 /// Plugins are compiled by processes of this program.
 pub(crate) fn compiler(limits: CompileLimits) -> Compiler {
     match path() {
-        Ok(program) => Compiler::Process(CompilerProcess { program, arguments: vec!["compile".into()], limits }),
+        Ok(program) => Compiler::Process(CompilerProcess {
+            program,
+            arguments: vec!["compile".into()],
+            // mimalloc would take a GiB of address space before it is limited, and be free to fill that.
+            environment: vec![("MIMALLOC_ARENA_RESERVE".into(), "0".into())],
+            limits,
+        }),
         // Nowhere known; the size of a file still bounds what compiling it takes.
         Err(_) => Compiler::Threads,
     }

@@ -7,16 +7,23 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind},
 };
 
+use serde::{Deserialize, Serialize};
+
 use crate::TrainError;
 
 /// A panic's words, and whether they are about memory.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Panicked {
     pub(crate) message: String,
     pub(crate) is_out_of_memory: bool,
 }
 
 impl Panicked {
+    /// The same as if it had happened here.
+    pub(crate) fn of_rank(self, rank: usize) -> Self {
+        Self { message: format!("rank {rank}: {}", self.message), ..self }
+    }
+
     /// The error of the run that it is; `place` says where it happened.
     pub(crate) fn in_place(self, step: u64, place: impl FnOnce() -> String) -> TrainError {
         let Self { message, is_out_of_memory } = self;

@@ -200,12 +200,7 @@ fn a_pin_refuses_another_file_and_a_file_never_gives_more() {
 fn a19_no_step_waits_for_a_component_that_compiles_for_seconds() {
     let project = project();
     project.plugin("evil", "one", "", "mode = \"healthy\"");
-    // Compiled for this test only.
-    let cache = project.path("cache").display().to_string();
-    let text = fs::read_to_string(project.path("train.toml")).unwrap();
-    let at = text.find("cache = ").unwrap();
-    let end = at + text[at..].find('\n').unwrap();
-    project.write("train.toml", &text.replace(&text[at..end], &format!("cache = {cache:?}")));
+    project.with_own_cache();
     let mut running = Running::with(project, "1st");
     let bytes = slow("evil", 6_000);
     let before = running.told.len();

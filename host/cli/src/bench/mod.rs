@@ -55,7 +55,17 @@ pub(crate) struct Comparison {
     /// How ours compares with the bare loop, turn by turn: below 1 is faster.
     pub(crate) over_bare: Spread,
     pub(crate) peer: Option<PeerComparison>,
-    pub(crate) callbacks: CallbackShare,
+    /// What each callback that was called did.
+    pub(crate) callbacks: Vec<Summary>,
+    /// Steps of ours in which they did it.
+    pub(crate) steps: u64,
+}
+
+impl Comparison {
+    /// Seconds a step that all callbacks took.
+    pub(crate) fn callback_seconds(&self) -> f64 {
+        self.callbacks.iter().map(|summary| summary.seconds).sum::<f64>() / self.steps as f64
+    }
 }
 
 /// PyTorch's part.
@@ -71,15 +81,6 @@ pub(crate) struct PeerComparison {
     pub(crate) loss_difference: f64,
     /// Steps whose losses were compared.
     pub(crate) losses: usize,
-}
-
-/// What callbacks took of the run's time.
-#[derive(Debug, Default)]
-pub(crate) struct CallbackShare {
-    /// How many were called.
-    pub(crate) count: usize,
-    /// Seconds a step, all of them together.
-    pub(crate) seconds: f64,
 }
 
 /// Compares.
@@ -116,7 +117,7 @@ pub(crate) fn compare(plan: &Plan, peer: Option<Wanted<'_>>, length: Length) -> 
     let done = turns.finish().map_err(|why| failed(Problem::new(format!("the comparison broke off: {why}"))))?;
     if done.ours.is_empty() {
         let ending = report.ending.words();
-        let message = format!("the run ended before {} steps were done: {ending}", turns::STEPS);
+        let message = format!("the run ended before {} steps were done: {ending}", 2 * turns::STEPS);
         return Err(failed(Problem::new(message).help("a longer run can be measured: --set train.steps=100000")));
     }
     let pairs = |others: &[f64]| done.ours.iter().zip(others).map(|(ours, other)| ours / other).collect();
@@ -136,14 +137,9 @@ pub(crate) fn compare(plan: &Plan, peer: Option<Wanted<'_>>, length: Length) -> 
             loss_difference,
             losses,
         }),
-        callbacks: share(&report.callbacks, report.progress.step),
+        steps: report.progress.step,
+        callbacks: report.callbacks.into_iter().filter(|summary| summary.calls > 0).collect(),
         ours: Spread::of(done.ours),
         bare: Spread::of(done.bare),
     })
-}
-
-fn share(callbacks: &[Summary], steps: u64) -> CallbackShare {
-    let called = callbacks.iter().filter(|summary| summary.calls > 0);
-    let seconds: f64 = called.clone().map(|summary| summary.seconds).sum();
-    CallbackShare { count: called.count(), seconds: seconds / steps.max(1) as f64 }
 }

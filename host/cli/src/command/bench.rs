@@ -53,7 +53,7 @@ fn table(file: &Path, done: &Comparison) -> String {
     if let Some(peer) = &done.peer {
         line(format!("  ours / PyTorch         {}", ratio(peer.ours_over)));
     }
-    let share = done.callbacks.seconds / done.ours.median;
+    let share = done.callback_seconds() / done.ours.median;
     line(format!("  callbacks / ours       {share:.5}"));
     line(format!("  a step of ours         {}{}", time(done.ours), rate(done.tokens, done.ours.median)));
     line(format!("  of the bare loop       {}", time(done.bare)));
@@ -64,8 +64,23 @@ fn table(file: &Path, done: &Comparison) -> String {
             peer.loss_difference, peer.losses
         ));
     }
-    let microseconds = done.callbacks.seconds * 1e6;
-    line(format!("  callbacks              {} called, {microseconds:.1} us a step", done.callbacks.count));
+    line(format!(
+        "  callbacks              {} called, {:.1} us a step",
+        done.callbacks.len(),
+        1e6 * done.callback_seconds()
+    ));
+    for summary in &done.callbacks {
+        let (calls, rate) = (summary.calls as f64, summary.calls as f64 / done.steps as f64);
+        let (time, fuel) = (1e6 * summary.seconds / calls, summary.fuel as f64 / calls);
+        let failed = match summary.failures {
+            0 => String::new(),
+            failures => format!("; {failures} calls failed"),
+        };
+        line(format!(
+            "    {:<20} {rate:.2} calls a step of {time:.1} us and {fuel:.0} fuel{failed}",
+            summary.by.instance
+        ));
+    }
     let mib = done.memory as f64 / f64::from(1 << 20);
     line(format!(
         "  start                  {:.0} ms to the end of the first step",
@@ -101,7 +116,7 @@ fn document(file: &Path, done: &Comparison) -> Value {
         "step-seconds": spread(done.ours),
         "bare-step-seconds": spread(done.bare),
         "peer": peer,
-        "callbacks": { "count": done.callbacks.count, "step-seconds": done.callbacks.seconds },
+        "callbacks": { "step-seconds": done.callback_seconds(), "each": done.callbacks },
         "first-step-seconds": done.first_step.as_secs_f64(),
         "memory-bytes": done.memory,
     })

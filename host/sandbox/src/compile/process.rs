@@ -27,6 +27,9 @@ pub struct CompilerProcess {
     pub program: PathBuf,
     /// Its arguments.
     pub arguments: Vec<OsString>,
+    /// Variables of its environment, besides those of this process. The limit of memory counts address space from when
+    /// compiling begins: an allocator that reserves much of that ahead has to be told not to.
+    pub environment: Vec<(OsString, OsString)>,
     /// What one compilation may use.
     pub limits: CompileLimits,
 }
@@ -96,7 +99,12 @@ impl CompilerProcess {
     pub(crate) fn compile(&self, binary: Binary<'_>, room: Room, haste: Haste) -> Result<Vec<u8>, LoadErrorKind> {
         let host = |error: io::Error| LoadErrorKind::Host(format!("the compiler's process: {error}"));
         let mut command = Command::new(&self.program);
-        command.args(&self.arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        command
+            .args(&self.arguments)
+            .envs(self.environment.iter().cloned())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null());
         let mut child = command.spawn().map_err(host)?;
         let (to, from) = (child.stdin.take(), child.stdout.take());
         let head = Head { room, haste, limits: self.limits };
@@ -213,8 +221,12 @@ mod tests {
     #[test]
     fn a_program_that_compiles_nothing_is_the_hosts_fault() {
         let compile = |program: &str| {
-            let process =
-                CompilerProcess { program: program.into(), arguments: Vec::new(), limits: CompileLimits::default() };
+            let process = CompilerProcess {
+                program: program.into(),
+                arguments: Vec::new(),
+                environment: Vec::new(),
+                limits: CompileLimits::default(),
+            };
             process.compile(Binary::Component(b"\0asm"), Room::Small, Haste::Ordinary).unwrap_err().to_string()
         };
         for (program, words) in

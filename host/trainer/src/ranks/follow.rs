@@ -6,7 +6,7 @@ use burn::tensor::backend::AutodiffBackend;
 
 use super::{
     Link, gone, gradients,
-    message::{self, Answer, Failed, Gradients, Order, Pass, Passed},
+    message::{self, Answer, Gradients, Order, Pass, Passed},
 };
 use crate::{
     Run, StopFlag, TrainError,
@@ -65,7 +65,7 @@ impl<B: AutodiffBackend, T: Task<B>> Run<B, T> {
         });
         let told = passed.and_then(|(mut current, gradients, size)| {
             guarded(|| Passed {
-                size: size.into(),
+                size,
                 loss: current.loss(),
                 measured: (0..self.description.measured.len()).filter_map(|at| current.measured(at)).collect(),
                 vectors: if vectors { current.all_vectors() } else { Vec::new() },
@@ -76,7 +76,7 @@ impl<B: AutodiffBackend, T: Task<B>> Run<B, T> {
         told.map_or_else(
             |panicked| {
                 B::memory_cleanup(&self.device);
-                Answer::Failed(Failed::from(panicked))
+                Answer::Failed(panicked)
             },
             |passed| Answer::Passed(Box::new(passed)),
         )

@@ -85,7 +85,7 @@ impl<B: AutodiffBackend, T: Task<B>> Session<'_, B, T> {
         own_size: Size,
         parts: Vec<Passed>,
     ) -> Result<(GradientsParams, Size), TrainError> {
-        let size = parts.iter().fold(own_size, |sum, part| sum + part.size.into());
+        let size = parts.iter().fold(own_size, |sum, part| sum + part.size);
         let share = |part: Size| part.targets as f64 / size.targets as f64;
         self.current.scale(share(own_size));
         let run = &*self.run;
@@ -95,7 +95,7 @@ impl<B: AutodiffBackend, T: Task<B>> Session<'_, B, T> {
             if part.gradients.len() != run.parameters.len() {
                 return Err(TrainError::Rank { rank, message: "its gradients are of another model".into() });
             }
-            let share = share(part.size.into());
+            let share = share(part.size);
             if let Some(loss) = part.loss {
                 self.current.add_others(loss, part.measured, part.vectors, share);
             }

@@ -42,34 +42,13 @@ pub(crate) enum Answer {
     /// What the passes gave.
     Passed(Box<Passed>),
     /// The passes failed; nothing of them stays.
-    Failed(Failed),
-}
-
-/// A rank's passes that panicked.
-#[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Failed {
-    message: String,
-    is_out_of_memory: bool,
-}
-
-impl From<Panicked> for Failed {
-    fn from(Panicked { message, is_out_of_memory }: Panicked) -> Self {
-        Self { message, is_out_of_memory }
-    }
-}
-
-impl Failed {
-    /// The same as if it had happened here.
-    pub(crate) fn of_rank(self, rank: usize) -> Panicked {
-        let Self { message, is_out_of_memory } = self;
-        Panicked { message: format!("rank {rank}: {message}"), is_out_of_memory }
-    }
+    Failed(Panicked),
 }
 
 /// What a rank's passes gave: means over its own part of the step.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Passed {
-    pub(crate) size: SizeParts,
+    pub(crate) size: Size,
     /// `None` where the rank had no sample.
     pub(crate) loss: Option<f64>,
     pub(crate) measured: Vec<f64>,
@@ -77,21 +56,6 @@ pub(crate) struct Passed {
     pub(crate) gradients: Gradients,
     /// Who asked this rank to stop, if somebody did.
     pub(crate) stop: Option<String>,
-}
-
-/// A [`Size`] on its way.
-pub(crate) type SizeParts = (u64, u64, u64);
-
-impl From<Size> for SizeParts {
-    fn from(size: Size) -> Self {
-        (size.samples, size.tokens, size.targets)
-    }
-}
-
-impl From<SizeParts> for Size {
-    fn from((samples, tokens, targets): SizeParts) -> Self {
-        Self { samples, tokens, targets }
-    }
 }
 
 /// The gradients of the parameters, in their order; `None` for one that has none. 32-bit floats, the lowest byte first.
@@ -155,7 +119,7 @@ mod tests {
     fn numbers_arrive_with_their_bits() {
         let floats = [f32::from_bits(0x7fc0_1234), f32::NEG_INFINITY, -0.0, 1e-45];
         let passed = Passed {
-            size: Size { samples: 3, tokens: 4, targets: 5 }.into(),
+            size: Size { samples: 3, tokens: 4, targets: 5 },
             loss: Some(f64::NAN),
             measured: vec![f64::INFINITY, 0.1],
             vectors: vec![vec![f32::NAN]],
@@ -164,7 +128,7 @@ mod tests {
         };
         let bytes = write(&Answer::Passed(Box::new(passed)));
         let Answer::Passed(passed) = read(&bytes).unwrap() else { panic!("it is what the passes gave") };
-        assert_eq!(Size::from(passed.size), Size { samples: 3, tokens: 4, targets: 5 });
+        assert_eq!(passed.size, Size { samples: 3, tokens: 4, targets: 5 });
         assert!(passed.loss.unwrap().is_nan() && passed.vectors[0][0].is_nan());
         assert_eq!(passed.measured, [f64::INFINITY, 0.1]);
         let arrived: Vec<u32> = passed.gradients[1].as_ref().unwrap().floats().map(f32::to_bits).collect();

@@ -19,6 +19,7 @@ use burn::{
 };
 use host_callback::{Hook, Knob, KnobSpec, MeasurementSpec, Value};
 use schemars::Schema;
+use serde::{Deserialize, Serialize};
 
 pub use self::{
     classification::{Classification, ClassificationSettings},
@@ -28,7 +29,7 @@ pub use self::{
 use crate::{Artifact, TrainError};
 
 /// How much a batch counts.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Size {
     /// Samples in the batch.
     pub samples: u64,
