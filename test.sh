@@ -10,3 +10,8 @@ tests/languages.sh
 # A workspace of its own, whose folder is the one that the guests are built in.
 cargo test --manifest-path plugins/Cargo.toml --workspace --target-dir "${CARGO_TARGET_DIR:-target}/guests"
 cargo test --release --workspace "$@"
+# Benchmarks: that they build, and that one runs. What they measure is no matter of tests.
+if [ $# -eq 0 ]; then
+    cargo bench --workspace --no-run
+    cargo bench --workspace --bench event -- --test >/dev/null
+fi
