@@ -14,7 +14,7 @@ const MANY: usize = 12_000;
 fn with_heavy(is_listed: bool) -> host_tests::Project {
     let project = project();
     project.plugin("observer", "observer", "", "");
-    fs::write(project.path("plugins/heavy.wasm"), slow("aside", MANY)).unwrap();
+    fs::write(project.path("plugins/heavy.wasm"), slow("aside", MANY)).expect("the component is written");
     project.with_own_cache();
     if is_listed {
         project.configure("[[plugin]]\nname = \"heavy\"\n");

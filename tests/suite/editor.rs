@@ -9,13 +9,13 @@ use crate::project;
 
 fn schema(arguments: &str) -> jsonschema::Validator {
     let outcome = project().host(arguments);
-    let schema: Value = serde_json::from_str(&outcome.expect(0).stdout).unwrap();
+    let schema: Value = serde_json::from_str(&outcome.expect(0).stdout).expect("a schema is JSON");
     jsonschema::validator_for(&schema).expect("a schema")
 }
 
 fn of_file(path: &str) -> Value {
-    let text = fs::read_to_string(guests::root().join(path)).unwrap();
-    serde_json::to_value(text.parse::<toml::Table>().unwrap()).unwrap()
+    let text = fs::read_to_string(guests::root().join(path)).expect("a configuration of the repository");
+    serde_json::to_value(text.parse::<toml::Table>().expect("TOML")).expect("TOML without dates")
 }
 
 #[test]

@@ -17,7 +17,8 @@ const PLAIN: &str = "--set task.dropout=0 --set train.save-every=1ep";
 
 fn names(run: &Run) -> Vec<String> {
     let entries = fs::read_dir(run.path("")).expect("a run's folder");
-    let mut names: Vec<_> = entries.map(|entry| entry.expect("an entry").file_name().into_string().unwrap()).collect();
+    let mut names: Vec<_> =
+        entries.map(|entry| entry.expect("an entry").file_name().into_string().expect("a name in ASCII")).collect();
     names.sort();
     names
 }
@@ -60,7 +61,7 @@ fn signal(kind: &str, pid: u32) {
 /// A run of three processes that has made three steps.
 fn started(project: &Project) -> (Child, impl Iterator<Item = String> + use<>) {
     let mut child = project.start(&format!("run train.toml --set run.ranks=3 --set train.epochs=100000 {PLAIN}"));
-    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
+    let mut lines = BufReader::new(child.stderr.take().expect("it was asked for")).lines().map_while(Result::ok);
     assert!(lines.any(|line| line.contains("step 3/")), "the third step is told");
     (child, lines)
 }

@@ -2,6 +2,8 @@
 //!
 //! A test program of its own: the allocator counts for all of it. Needs the built guests (`./test.sh`).
 
+#![expect(clippy::unwrap_used, reason = "tests")]
+
 use std::path::Path;
 
 use allocation_counter::measure;

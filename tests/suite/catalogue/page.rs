@@ -63,7 +63,7 @@ fn entry(name: &str, language: &str) -> Option<Entry> {
     let size = manifest_size(&check);
     let row = format!(
         "| [{name}]({name}/README.md) | {summary} | {language} | {size} | {} |\n",
-        if calls == 0 { "none".to_owned() } else { format!("{} fuel", rounded(fuel / calls)) }
+        fuel.checked_div(calls).map_or_else(|| "none".to_owned(), |fuel| format!("{} fuel", rounded(fuel)))
     );
     let list = |value: &Value| -> String {
         let words = value.as_array().into_iter().flatten().filter_map(Value::as_str).map(|word| format!("`{word}`"));

@@ -97,7 +97,7 @@ fn what_cannot_be_tried_is_told() {
     project.write("bad.toml", "patience = [");
     project.write("answers.json", "{}");
     for (arguments, code, words) in [
-        (format!("plugin test none.wasm"), 6, &["none.wasm cannot be read"][..]),
+        ("plugin test none.wasm".to_owned(), 6, &["none.wasm cannot be read"][..]),
         (format!("plugin test {file} --set patience=x"), 6, &["patience"]),
         (format!("plugin test {file} --set pateince=2"), 6, &["pateince", "patience"]),
         (format!("plugin test {file} --config bad.toml"), 3, &["bad.toml are no TOML"]),

@@ -12,10 +12,9 @@ use crate::project;
 fn counting() -> Project {
     let project = project();
     project.plugin("evil", "one", "", "mode = \"healthy\"");
-    let text = fs::read_to_string(project.path("train.toml")).unwrap();
-    let cache = text.lines().find(|line| line.starts_with("cache = ")).unwrap();
-    let own = format!("cache = {:?}", project.path("cache").display().to_string());
-    project.write("train.toml", &text.replace(cache, &own).replace("keep = 3", "keep = 3\nsave-every = \"5st\""));
+    project.with_own_cache();
+    let text = fs::read_to_string(project.path("train.toml")).expect("the configuration");
+    project.write("train.toml", &text.replace("keep = 3", "keep = 3\nsave-every = \"5st\""));
     project
 }
 

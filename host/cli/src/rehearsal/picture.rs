@@ -55,7 +55,7 @@ fn curve(points: &[(u64, f64)], steps: u64) -> String {
     for &(step, value) in points {
         let cell = &mut cells[column(step, steps)];
         // Not `max`, which would drop a NaN.
-        if cell.is_none_or(|drawn| drawn.is_finite() && !(value <= drawn)) {
+        if cell.is_none_or(|drawn| drawn.is_finite() && (value > drawn || value.is_nan())) {
             *cell = Some(value);
         }
     }
