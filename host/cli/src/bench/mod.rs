@@ -64,7 +64,7 @@ pub(crate) struct Comparison {
 impl Comparison {
     /// Seconds a step that all callbacks took.
     pub(crate) fn callback_seconds(&self) -> f64 {
-        self.callbacks.iter().map(|summary| summary.seconds).sum::<f64>() / self.steps as f64
+        self.callbacks.iter().fold(0.0, |sum, summary| sum + summary.seconds) / self.steps as f64
     }
 }
 

@@ -1,6 +1,6 @@
 //! `host bench`: what a step of a run takes, beside other loops around the same model.
 //!
-//! It measures nothing itself: [`bench`](crate::bench) does. Main function: [`run`].
+//! It measures nothing itself: [`bench`] does. Main function: [`run`].
 
 use std::{fmt::Write as _, path::Path, time::Duration};
 

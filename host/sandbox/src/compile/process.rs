@@ -41,7 +41,7 @@ pub struct CompileLimits {
     /// 300: components of 20 MB take 20 on a slow machine.
     pub seconds: u64,
     /// Bytes of address space, which is more than what is in use; beyond it the process fails, and the load with it. Default
-    /// 4 GiB: components of 20 MB take 1.5 GiB.
+    /// 4 GiB: components of 20 MB take 0.7 GiB.
     pub memory_bytes: u64,
 }
 
