@@ -9,7 +9,7 @@ mod turns;
 
 use std::time::{Duration, Instant};
 
-use host_callback::Summary;
+use host_callback::{Callbacks as _, Summary};
 use host_trainer::{StopFlag, Store};
 
 use self::{peer::Peer, turns::Turns};
@@ -112,6 +112,7 @@ pub(crate) fn compare(plan: &Plan, peer: Option<Wanted<'_>>, length: Length) -> 
         .map_err(|error| failed(Problem::new("there is no room for checkpoints").caused_by(error)))?;
     let stop = StopFlag::new();
     let mut turns = Turns::new(telemetry, bare.as_mut(), peer, stop.clone(), rounds, length.time);
+    let started = chain.summaries();
     let report = run.train(&mut store, &mut chain, &mut turns, &stop);
     let memory = memory_stats::memory_stats().map_or(0, |stats| stats.physical_mem);
     let done = turns.finish().map_err(|why| failed(Problem::new(format!("the comparison broke off: {why}"))))?;
@@ -138,8 +139,21 @@ pub(crate) fn compare(plan: &Plan, peer: Option<Wanted<'_>>, length: Length) -> 
             losses,
         }),
         steps: report.progress.step,
-        callbacks: report.callbacks.into_iter().filter(|summary| summary.calls > 0).collect(),
+        callbacks: since(&started, report.callbacks),
         ours: Spread::of(done.ours),
         bare: Spread::of(done.bare),
     })
+}
+
+/// What callbacks did after they were started, as far as they were called: a start is paid once a run.
+fn since(started: &[Summary], now: Vec<Summary>) -> Vec<Summary> {
+    let called = now.into_iter().filter(|summary| summary.calls > 0);
+    let less = |mut summary: Summary| {
+        if let Some(before) = started.iter().find(|before| before.by == summary.by) {
+            summary.seconds -= before.seconds;
+            summary.fuel -= before.fuel;
+        }
+        summary
+    };
+    called.map(less).collect()
 }
