@@ -1,6 +1,7 @@
-//! This very program, as another process of itself: other ranks of a run, and compilations under limits.
+//! This very program: as another process of itself, for other ranks of a run and compilations under limits, and the memory
+//! that it takes.
 //!
-//! It starts none. Main functions: [`path`], [`compiler`].
+//! It starts no process. Main functions: [`path`], [`compiler`].
 
 use std::{io, path::PathBuf};
 
@@ -29,4 +30,9 @@ pub(crate) fn compiler(limits: CompileLimits) -> Compiler {
         // Nowhere known; the size of a file still bounds what compiling it takes.
         Err(_) => Compiler::Threads,
     }
+}
+
+/// Resident memory of this process in bytes; 0 where the system does not tell.
+pub(crate) fn resident() -> usize {
+    memory_stats::memory_stats().map_or(0, |stats| stats.physical_mem)
 }

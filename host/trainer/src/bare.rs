@@ -12,7 +12,7 @@ use crate::{
     optimizer::{Optimizer, Rates},
     parameters::Parameters,
     random, scalar,
-    statistics::{Statistics, Tensors, Wanted},
+    statistics::Statistics,
     task::{Asked, Task},
 };
 
@@ -59,12 +59,8 @@ impl<B: AutodiffBackend, T: Task<B>> Bare<B, T> {
         B::seed(&device, settings.seed);
         let model = task.model(&device);
         let parameters = Parameters::of::<B, _>(&model, &settings.groups)?;
-        let rates = settings
-            .groups
-            .iter()
-            .map(|group| Rates { learning_rate: group.learning_rate, weight_decay: group.weight_decay });
         Ok(Self {
-            rates: rates.collect(),
+            rates: settings.groups.iter().map(Rates::of).collect(),
             knobs: task.description().knobs.iter().map(|knob| knob.value).collect(),
             order: random::order(settings.seed, 0, task.samples()),
             model: Some(model),
@@ -84,7 +80,7 @@ impl<B: AutodiffBackend, T: Task<B>> Bare<B, T> {
 
     fn samples(&self, step: usize) -> Vec<usize> {
         let size = self.settings.batch_size.min(self.order.len());
-        self.order.iter().cycle().skip(step * size % self.order.len()).take(size).copied().collect()
+        (step * size..(step + 1) * size).map(|at| self.order[at % self.order.len()]).collect()
     }
 }
 
@@ -98,10 +94,8 @@ impl<B: AutodiffBackend, T: Task<B>> AnyBare for Bare<B, T> {
         let mut gradients = GradientsParams::from_grads(loss.backward(), &model);
         let limit = self.settings.clip_norm;
         if limit > 0.0 {
-            let (mut sums, all) = (Statistics::default(), Wanted::all(self.parameters.len()));
-            sums.measure::<B, _>(&model, Tensors::Gradients(&gradients), &self.parameters, &all);
-            let factor = Clip::factor(sums.whole_norm(), limit);
-            Clip { value: 0.0, factor }.apply::<B, _>(&model, &mut gradients);
+            let norm = Statistics::default().gradient_norm::<B, _>(&model, &gradients, &self.parameters);
+            Clip { value: 0.0, factor: Clip::factor(norm, limit) }.apply::<B, _>(&model, &mut gradients);
         }
         self.model = Some(self.optimizer.step(model, gradients, &self.parameters, &self.rates));
         self.steps += 1;

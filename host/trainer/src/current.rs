@@ -9,7 +9,7 @@ use burn::{
 
 use crate::{
     parameters::Parameters,
-    statistics::{Statistic, Statistics, Subject, Tensors, Wanted},
+    statistics::{Statistic, Statistics, Subject},
     task::{Description, MAX_VECTOR, Step, Task},
 };
 
@@ -180,9 +180,7 @@ impl<B: AutodiffBackend> Current<B> {
         gradients: &GradientsParams,
         parameters: &Parameters,
     ) -> f64 {
-        let all = Wanted::all(parameters.len());
-        self.gradients.measure::<B, _>(model, Tensors::Gradients(gradients), parameters, &all);
-        self.gradients.whole_norm()
+        self.gradients.gradient_norm::<B, _>(model, gradients, parameters)
     }
 
     /// The norm of all gradients, if all of them were measured in this step.

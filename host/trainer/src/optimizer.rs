@@ -15,7 +15,7 @@ use burn::{
 };
 
 use crate::{
-    OptimizerRule,
+    GroupSettings, OptimizerRule,
     fused::{self, AdamW, Moved, primitive, tensor},
     parameters::Parameters,
 };
@@ -27,6 +27,13 @@ pub(crate) struct Rates {
     pub(crate) learning_rate: f64,
     /// Weight decay.
     pub(crate) weight_decay: f64,
+}
+
+impl Rates {
+    /// Those that a group begins with.
+    pub(crate) fn of(group: &GroupSettings) -> Self {
+        Self { learning_rate: group.learning_rate, weight_decay: group.weight_decay }
+    }
 }
 
 /// The optimizer with its state: what each parameter's past gradients left.
@@ -208,8 +215,7 @@ mod tests {
         for (rule, kept) in [(adamw, 2), (sgd(0.0), 0), (sgd(0.9), 1)] {
             let (mut pair, parameters, groups) = Pair::new();
             pair.set([&[1.0, 1.0], &[1.0]]);
-            let rates =
-                groups.map(|group| Rates { learning_rate: group.learning_rate, weight_decay: group.weight_decay });
+            let rates = groups.each_ref().map(Rates::of);
             let mut optimizer = Optimizer::<Autodiff<Flex>>::new(rule);
             for updates in 1..=3 {
                 let gradients = pair.gradients([&[1.0, 1.0], &[]]);

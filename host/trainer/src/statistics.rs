@@ -214,6 +214,18 @@ impl Statistics {
         self.sum(members, |known| known.square).map(f64::sqrt)
     }
 
+    /// The L2 norm of all gradients; those that were not measured before are now.
+    pub(crate) fn gradient_norm<B: AutodiffBackend, M: AutodiffModule<B>>(
+        &mut self,
+        model: &M,
+        gradients: &GradientsParams,
+        parameters: &Parameters,
+    ) -> f64 {
+        let all = Wanted::all(parameters.len());
+        self.measure::<B, _>(model, Tensors::Gradients(gradients), parameters, &all);
+        self.whole_norm()
+    }
+
     /// The L2 norm over everything that was measured.
     pub(crate) fn whole_norm(&self) -> f64 {
         self.known.iter().flatten().map(|known| known.square).sum::<f64>().sqrt()

@@ -12,7 +12,7 @@ use crate::{
     gradients::Clip,
     measure::{Part, Shown, Source},
     session::Session,
-    statistics::{Statistics, Subject, Tensors, Wanted, weights},
+    statistics::{Statistics, Subject, weights},
     task::Task,
 };
 
@@ -84,9 +84,7 @@ impl<B: AutodiffBackend, T: Task<B>> Session<'_, B, T> {
         Clip { value, factor: 1.0 }.apply::<B, _>(run.model(), gradients);
         if limit > 0.0 {
             let norm = if value > 0.0 {
-                let (mut clipped, all) = (Statistics::default(), Wanted::all(run.parameters.len()));
-                clipped.measure::<B, _>(run.model(), Tensors::Gradients(gradients), &run.parameters, &all);
-                clipped.whole_norm()
+                Statistics::default().gradient_norm::<B, _>(run.model(), gradients, &run.parameters)
             } else {
                 self.current.gradient_norm::<T>(run.model(), gradients, &run.parameters)
             };

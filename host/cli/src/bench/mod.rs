@@ -18,6 +18,7 @@ use crate::{
     config::Plan,
     exit::Exit,
     problem::{Problem, Problems},
+    program,
     run_folder::RunFolder,
     telemetry::{Display, Telemetry},
     wire::{self, GuestLog, Prepared},
@@ -114,7 +115,7 @@ pub(crate) fn compare(plan: &Plan, peer: Option<Wanted<'_>>, length: Length) -> 
     let mut turns = Turns::new(telemetry, bare.as_mut(), peer, stop.clone(), rounds, length.time);
     let started = chain.summaries();
     let report = run.train(&mut store, &mut chain, &mut turns, &stop);
-    let memory = memory_stats::memory_stats().map_or(0, |stats| stats.physical_mem);
+    let memory = program::resident();
     let done = turns.finish().map_err(|why| failed(Problem::new(format!("the comparison broke off: {why}"))))?;
     if done.ours.is_empty() {
         let ending = report.ending.words();
@@ -128,15 +129,15 @@ pub(crate) fn compare(plan: &Plan, peer: Option<Wanted<'_>>, length: Length) -> 
         threads: rayon::current_num_threads(),
         batch: plan.settings.batch_size * plan.settings.accumulation,
         tokens: report.processed.tokens.checked_div(report.progress.step).unwrap_or(0),
-        first_step: prepared + done.first_step,
+        first_step: prepared + done.first_step.unwrap_or_default(),
         memory,
         over_bare: Spread::of(pairs(&done.bare)),
-        peer: done.peer.map(|(name, seconds, loss_difference, losses)| PeerComparison {
+        peer: done.peer_name.map(|name| PeerComparison {
             name,
-            ours_over: Spread::of(pairs(&seconds)),
-            seconds: Spread::of(seconds),
-            loss_difference,
-            losses,
+            ours_over: Spread::of(pairs(&done.peer)),
+            seconds: Spread::of(done.peer),
+            loss_difference: done.difference,
+            losses: done.losses,
         }),
         steps: report.progress.step,
         callbacks: since(&started, report.callbacks),

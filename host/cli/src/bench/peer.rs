@@ -146,10 +146,8 @@ impl Drop for Peer {
 
 /// What PyTorch is told of the training.
 fn spec(plan: &Plan, device: &DeviceKind, run: &dyn AnyRun, compiled: bool) -> Result<Value, String> {
-    let knob = |name: &str| {
-        let knobs = run.knobs();
-        knobs.iter().find(|(_, knob)| knob.spec.name == name).map_or(0.0, |(_, knob)| knob.value)
-    };
+    let knobs = run.knobs();
+    let knob = |name: &str| knobs.id(name).map_or(0.0, |id| knobs.value(id));
     if knob("dropout") > 0.0 {
         return Err("PyTorch drops other activations than we: --set task.dropout=0 makes both train the same".into());
     }

@@ -29,25 +29,25 @@ pub(super) struct Turns<'a> {
     began: Instant,
     /// When our loop began its step.
     since: Instant,
-    first_step: Option<Duration>,
     turn: Vec<f64>,
     /// Whether the loops have warmed up: the first turn of each is not measured.
     warm: bool,
-    ours: Vec<f64>,
-    bares: Vec<f64>,
-    peers: Vec<f64>,
-    difference: f64,
-    losses: usize,
+    done: Done,
     failed: Option<String>,
 }
 
 /// Medians of turns, in seconds a step.
+#[derive(Default)]
 pub(super) struct Done {
-    pub(super) first_step: Duration,
+    pub(super) first_step: Option<Duration>,
     pub(super) ours: Vec<f64>,
     pub(super) bare: Vec<f64>,
-    /// Its name, its medians, the largest difference of losses, and of how many steps that is.
-    pub(super) peer: Option<(String, Vec<f64>, f64, usize)>,
+    /// PyTorch's; empty without it.
+    pub(super) peer: Vec<f64>,
+    pub(super) peer_name: Option<String>,
+    /// The largest difference of its losses from the bare loop's, and of how many steps that is.
+    pub(super) difference: f64,
+    pub(super) losses: usize,
 }
 
 impl<'a> Turns<'a> {
@@ -69,14 +69,9 @@ impl<'a> Turns<'a> {
             time,
             began: now,
             since: now,
-            first_step: None,
             turn: Vec::new(),
             warm: false,
-            ours: Vec::new(),
-            bares: Vec::new(),
-            peers: Vec::new(),
-            difference: 0.0,
-            losses: 0,
+            done: Done::default(),
             failed: None,
         }
     }
@@ -87,15 +82,8 @@ impl<'a> Turns<'a> {
     ///
     /// Why PyTorch did not go on.
     pub(super) fn finish(self) -> Result<Done, String> {
-        match self.failed {
-            Some(why) => Err(why),
-            None => Ok(Done {
-                first_step: self.first_step.unwrap_or_default(),
-                ours: self.ours,
-                bare: self.bares,
-                peer: self.peer.map(|peer| (peer.name.clone(), self.peers, self.difference, self.losses)),
-            }),
-        }
+        let peer_name = self.peer.as_ref().map(|peer| peer.name.clone());
+        self.failed.map_or(Ok(Done { peer_name, ..self.done }), Err)
     }
 
     /// The turns of the others.
@@ -108,20 +96,22 @@ impl<'a> Turns<'a> {
             losses.push(self.bare.loss());
         }
         let theirs = self.peer.as_mut().map(|peer| peer.steps(STEPS)).transpose()?;
-        if let Some(theirs) = theirs.as_ref().filter(|_| self.losses + STEPS <= COMPARED) {
+        let done = &mut self.done;
+        if let Some(theirs) = theirs.as_ref().filter(|_| done.losses + STEPS <= COMPARED) {
             for (ours, theirs) in losses.iter().zip(&theirs.losses) {
                 let difference = (ours - theirs.unwrap_or(f64::NAN)).abs();
                 // Not `max`, which would drop a NaN.
-                self.difference =
-                    if difference > self.difference || difference.is_nan() { difference } else { self.difference };
-                self.losses += 1;
+                if difference > done.difference || difference.is_nan() {
+                    done.difference = difference;
+                }
+                done.losses += 1;
             }
         }
         if self.warm {
             let measured = |seconds: &[f64]| median(&seconds[STEPS - MEASURED..]);
-            self.ours.push(measured(&self.turn));
-            self.bares.push(measured(&seconds));
-            self.peers.extend(theirs.map(|theirs| measured(&theirs.seconds)));
+            done.ours.push(measured(&self.turn));
+            done.bare.push(measured(&seconds));
+            done.peer.extend(theirs.map(|theirs| measured(&theirs.seconds)));
         }
         self.warm = true;
         Ok(())
@@ -135,7 +125,7 @@ impl Observer for Turns<'_> {
             return;
         }
         let took = self.since.elapsed();
-        self.first_step.get_or_insert(took);
+        self.done.first_step.get_or_insert(took);
         self.turn.push(took.as_secs_f64());
         if self.turn.len() == STEPS {
             if let Err(why) = self.others() {
@@ -143,7 +133,7 @@ impl Observer for Turns<'_> {
                 self.stop.request("the comparison broke off");
             }
             self.turn.clear();
-            if self.ours.len() == self.most || self.began.elapsed() > self.time {
+            if self.done.ours.len() == self.most || self.began.elapsed() > self.time {
                 self.stop.request("enough was measured");
             }
         }

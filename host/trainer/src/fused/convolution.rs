@@ -17,7 +17,7 @@ use super::{
     host,
     matrix::{Matrix, MatrixMut, Onto, Threads, product},
     operation::{self, Operation, apply, primitive},
-    simd::{kernels, sum},
+    simd::{add, kernels, sum},
 };
 
 /// Places of the images that one task unrolls: enough for an efficient product, few enough for the second cache.
@@ -232,7 +232,9 @@ impl Operation<3> for Convolution {
                 let of_kernels = MatrixMut::new(of_kernels, [outputs, seen]);
                 product(of_kernels, Onto::Nothing, 1.0, dy, seen_by, Threads::One);
             }
-            of_bias.iter_mut().zip(by_output.chunks(columns)).for_each(|(of, dy)| *of = total(dy));
+            if wanted[2] && self.bias {
+                of_bias.iter_mut().zip(by_output.chunks(columns)).for_each(|(of, dy)| *of = total(dy));
+            }
             if !dx.is_empty() {
                 unrolled.resize(seen * columns, 0.0);
                 let of_seen = MatrixMut::new(&mut unrolled, [seen, columns]);
@@ -252,12 +254,6 @@ impl Operation<3> for Convolution {
 }
 
 kernels! {
-    fn add(sum: &mut [f32], numbers: &[f32]) {
-        for (sum, number) in sum.iter_mut().zip(numbers) {
-            *sum += number;
-        }
-    }
-
     fn shift(numbers: &mut [f32], by: f32) {
         for number in numbers {
             *number += by;

@@ -14,7 +14,7 @@ use super::{
     host,
     matrix::{Matrix, MatrixMut, Onto, Threads, new_product, product},
     operation::{self, Operation, apply, primitive},
-    simd::kernels,
+    simd::add,
 };
 
 /// A layer's result for rows `[rows, inputs]`, with `residual`, `[rows, outputs]`, added to it.
@@ -129,14 +129,6 @@ fn sum_of_rows(rows: &FlexTensor) -> FlexTensor {
         sum
     });
     host::tensor(host::sum_of(parts, width), [width])
-}
-
-kernels! {
-    fn add(sum: &mut [f32], row: &[f32]) {
-        for (sum, number) in sum.iter_mut().zip(row) {
-            *sum += number;
-        }
-    }
 }
 
 #[cfg(test)]

@@ -36,10 +36,10 @@ pub(super) fn level() -> Level {
 ///
 /// What they call must be `#[inline(always)]`: it is compiled for a level only where it is part of the function.
 macro_rules! kernels {
-    ($($(#[$attribute:meta])* fn $name:ident($($argument:ident: $type:ty),* $(,)?) $(-> $output:ty)? $body:block)*) => {$(
+    ($($(#[$attribute:meta])* $visibility:vis fn $name:ident($($argument:ident: $type:ty),* $(,)?) $(-> $output:ty)? $body:block)*) => {$(
         $(#[$attribute])*
         #[cfg_attr(target_arch = "x86_64", expect(unsafe_code, reason = "calls what is compiled for a level"))]
-        fn $name($($argument: $type),*) $(-> $output)? {
+        $visibility fn $name($($argument: $type),*) $(-> $output)? {
             #[inline(always)]
             fn portable($($argument: $type),*) $(-> $output)? $body
 
@@ -72,6 +72,15 @@ macro_rules! kernels {
     )*};
 }
 pub(super) use kernels;
+
+kernels! {
+    /// Adds numbers to as many sums.
+    pub(super) fn add(sums: &mut [f32], numbers: &[f32]) {
+        for (sum, number) in sums.iter_mut().zip(numbers) {
+            *sum += number;
+        }
+    }
+}
 
 /// Running sums of a loop: as many as the widest registers have floats.
 pub(super) const LANES: usize = 16;

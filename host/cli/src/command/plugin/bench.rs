@@ -119,9 +119,9 @@ fn instances(plugin: &Arc<Plugin>, stage: &Stage<'_>) -> Result<(usize, Duration
     };
     // The first one brings what all of them share.
     let first = start()?;
-    let before = resident();
+    let before = program::resident();
     let (others, took) = timed(|| (0..MANY).map(|_| start()).collect::<Result<Vec<_>, _>>());
-    let memory = resident().saturating_sub(before) / others?.len();
+    let memory = program::resident().saturating_sub(before) / others?.len();
     drop(first);
     Ok((memory, took))
 }
@@ -146,10 +146,6 @@ fn events(play: &Play) -> Vec<EventCost> {
 fn timed<T>(work: impl FnOnce() -> T) -> (T, Duration) {
     let began = Instant::now();
     (work(), began.elapsed())
-}
-
-fn resident() -> usize {
-    memory_stats::memory_stats().map_or(0, |stats| stats.physical_mem)
 }
 
 fn table(costs: &[Cost]) -> String {
