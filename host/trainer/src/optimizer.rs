@@ -16,7 +16,7 @@ use burn::{
 
 use crate::{
     GroupSettings, OptimizerRule,
-    fused::{self, AdamW, Moved, primitive, tensor},
+    fused::{self, AdamW, Moved, Sgd, primitive, tensor},
     parameters::Parameters,
 };
 
@@ -48,12 +48,6 @@ pub(crate) struct Slots<I: Backend> {
     pub(crate) time: usize,
     /// AdamW: first and second moment. SGD: the velocity, or nothing without momentum.
     pub(crate) tensors: Vec<FloatTensor<I>>,
-}
-
-impl<I: Backend> Slots<I> {
-    fn tensor<const D: usize>(&self, at: usize) -> Option<Tensor<I, D>> {
-        self.tensors.get(at).cloned().map(tensor)
-    }
 }
 
 impl<B: AutodiffBackend> Optimizer<B> {
@@ -153,16 +147,16 @@ fn adamw<I: Backend, const D: usize>(
         .unwrap_or_else(|| [(); 2].map(|()| primitive(value.zeros_like())));
     let rule = AdamW { betas, epsilon, rate: rates.learning_rate, decay: rates.weight_decay, time };
     let [value, first, second] = fused::adamw::<I>(rule, primitive(gradient), [primitive(value), first, second])
-        .unwrap_or_else(|(gradient, moved)| composed::<I, D>(rule, gradient, moved));
+        .unwrap_or_else(|(gradient, moved)| burns_adamw::<I, D>(rule, gradient, moved));
     (tensor(value), Slots { time, tensors: vec![first, second] })
 }
 
 /// burn's own AdamW, whose weight decay is fixed when it is built: it is built anew for each update.
-fn composed<I: Backend, const D: usize>(
+fn burns_adamw<I: Backend, const D: usize>(
     rule: AdamW,
     gradient: FloatTensor<I>,
-    [value, first, second]: Moved<I>,
-) -> Moved<I> {
+    [value, first, second]: Moved<I, 3>,
+) -> Moved<I, 3> {
     let state = AdaptiveMomentumState {
         time: rule.time - 1,
         moment_1: tensor::<I, D>(first),
@@ -177,8 +171,7 @@ fn composed<I: Backend, const D: usize>(
     [value, momentum.moment_1, momentum.moment_2].map(primitive)
 }
 
-/// SGD as PyTorch defines it: `g += decay * w; v = momentum * v + (1 - dampening) * g` (`v = g` at first),
-/// and `w -= rate * v`, or with Nesterov's form `w -= rate * (g + momentum * v)`.
+/// SGD in one pass where the tensors allow it, or else in burn's operations.
 fn sgd<I: Backend, const D: usize>(
     (momentum, dampening, nesterov): (f64, f64, bool),
     value: Tensor<I, D>,
@@ -187,25 +180,95 @@ fn sgd<I: Backend, const D: usize>(
     rates: Rates,
 ) -> (Tensor<I, D>, Slots<I>) {
     let time = past.as_ref().map_or(0, |slots| slots.time) + 1;
-    let gradient =
-        if rates.weight_decay == 0.0 { gradient } else { gradient + value.clone().mul_scalar(rates.weight_decay) };
-    if momentum == 0.0 {
-        return (value - gradient.mul_scalar(rates.learning_rate), Slots { time, tensors: Vec::new() });
-    }
-    let velocity = match past.and_then(|slots| slots.tensor::<D>(0)) {
-        Some(velocity) => velocity.mul_scalar(momentum) + gradient.clone().mul_scalar(1.0 - dampening),
-        None => gradient.clone(),
+    let velocity = past.and_then(|slots| slots.tensors.into_iter().next());
+    let rule = Sgd {
+        momentum: momentum as f32,
+        share: (1.0 - dampening) as f32,
+        nesterov,
+        rate: rates.learning_rate as f32,
+        decay: rates.weight_decay as f32,
+        is_first: velocity.is_none(),
     };
-    let direction = if nesterov { gradient + velocity.clone().mul_scalar(momentum) } else { velocity.clone() };
-    (value - direction.mul_scalar(rates.learning_rate), Slots { time, tensors: vec![primitive(velocity)] })
+    let gradient = primitive(gradient);
+    if momentum == 0.0 {
+        let [value] = fused::sgd::<I, 1>(rule, gradient, [primitive(value)]).unwrap_or_else(|(gradient, [value])| {
+            let (value, gradient) = (tensor::<I, D>(value), tensor(gradient));
+            [primitive(moved(rule, value.clone(), decayed(rule, &value, gradient)))]
+        });
+        return (tensor(value), Slots { time, tensors: Vec::new() });
+    }
+    let velocity = velocity.unwrap_or_else(|| primitive(value.zeros_like()));
+    let [value, velocity] = fused::sgd::<I, 2>(rule, gradient, [primitive(value), velocity])
+        .unwrap_or_else(|(gradient, moved)| burns_sgd::<I, D>(rule, gradient, moved));
+    (tensor(value), Slots { time, tensors: vec![velocity] })
+}
+
+/// SGD with momentum in burn's operations.
+fn burns_sgd<I: Backend, const D: usize>(
+    rule: Sgd,
+    gradient: FloatTensor<I>,
+    [value, velocity]: Moved<I, 2>,
+) -> Moved<I, 2> {
+    let value = tensor::<I, D>(value);
+    let gradient = decayed(rule, &value, tensor(gradient));
+    let velocity = match rule.is_first {
+        true => gradient.clone(),
+        false => tensor::<I, D>(velocity).mul_scalar(rule.momentum) + gradient.clone().mul_scalar(rule.share),
+    };
+    let direction =
+        if rule.nesterov { gradient + velocity.clone().mul_scalar(rule.momentum) } else { velocity.clone() };
+    [primitive(moved(rule, value, direction)), primitive(velocity)]
+}
+
+fn decayed<I: Backend, const D: usize>(rule: Sgd, value: &Tensor<I, D>, gradient: Tensor<I, D>) -> Tensor<I, D> {
+    if rule.decay == 0.0 { gradient } else { gradient + value.clone().mul_scalar(rule.decay) }
+}
+
+fn moved<I: Backend, const D: usize>(rule: Sgd, value: Tensor<I, D>, direction: Tensor<I, D>) -> Tensor<I, D> {
+    value - direction.mul_scalar(rule.rate)
 }
 
 #[cfg(test)]
 mod tests {
-    use burn::backend::{Autodiff, Flex};
+    use burn::{
+        backend::{Autodiff, Flex, flex::FlexDevice},
+        tensor::TensorData,
+    };
 
     use super::*;
-    use crate::pair::Pair;
+    use crate::{
+        fused::testing::{bits, numbers},
+        pair::Pair,
+    };
+
+    #[test]
+    fn sgd_in_one_pass_is_that_of_burns_operations_to_the_bit() {
+        let matrix = |seed, scale| {
+            let mut numbers = numbers(60 * 301, seed, scale);
+            let special = [f32::NAN, f32::INFINITY, 1e30, 1e-30, 0.0];
+            numbers.iter_mut().step_by(997).zip(special).for_each(|(number, it)| *number = it);
+            Tensor::<Flex, 2>::from_data(TensorData::new(numbers, [60, 301]), &FlexDevice)
+        };
+        let bits_of =
+            |moved: FloatTensor<Flex>| bits(&tensor::<Flex, 2>(moved).into_data().iter::<f32>().collect::<Vec<_>>());
+        for (momentum, share, nesterov, decay) in
+            [(0.9, 1.0, false, 0.0), (0.9, 1.0, true, 0.01), (0.5, 0.7, false, 0.1), (0.0, 1.0, false, 0.0)]
+        {
+            let start = || [matrix(9, 1.0), matrix(9, 1.0).zeros_like()].map(primitive);
+            let (mut ours, mut theirs) = (start(), start());
+            for update in 0..4 {
+                let rule = Sgd { momentum, share, nesterov, rate: 0.1, decay, is_first: update == 0 };
+                let gradient = || primitive(matrix(update, 10.0_f32.powi(update as i32 - 2)));
+                ours = fused::sgd::<Flex, 2>(rule, gradient(), ours).ok().unwrap();
+                theirs = burns_sgd::<Flex, 2>(rule, gradient(), theirs);
+            }
+            assert!(ours.map(bits_of) == theirs.map(bits_of), "{momentum} {share} {nesterov} {decay}");
+        }
+        let rule = Sgd { momentum: 0.0, share: 1.0, nesterov: false, rate: 0.1, decay: 0.01, is_first: true };
+        let [ours] = fused::sgd::<Flex, 1>(rule, primitive(matrix(1, 1.0)), [primitive(matrix(9, 1.0))]).ok().unwrap();
+        let theirs = moved(rule, matrix(9, 1.0), decayed(rule, &matrix(9, 1.0), matrix(1, 1.0)));
+        assert!(bits_of(ours) == bits_of(primitive(theirs)));
+    }
 
     /// The updates themselves are compared with PyTorch's in `tests/training/numerics.rs`.
     #[test]

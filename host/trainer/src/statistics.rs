@@ -12,7 +12,11 @@ use burn::{
 };
 use host_callback::Pattern;
 
-use crate::{GroupSettings, host_sums, parameters::Parameters};
+use crate::{
+    GroupSettings,
+    host_sums::{self, Open, Sums},
+    parameters::Parameters,
+};
 
 /// What is looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -236,9 +240,8 @@ impl Statistics {
     }
 
     fn max(&self, members: &[usize]) -> Option<f64> {
-        // Not `f64::max`, which would drop a NaN.
-        let larger = |a: f64, b: f64| if a.is_nan() || a > b { a } else { b };
-        members.iter().try_fold(0.0, |max, &at| Some(larger(max, self.known.get(at).copied().flatten()?.max?)))
+        let max_of = |at: usize| self.known.get(at).copied().flatten()?.max;
+        members.iter().try_fold(0.0, |max, &at| Some(host_sums::larger(max, max_of(at)?)))
     }
 }
 
@@ -251,8 +254,8 @@ struct Pass<'a, B: AutodiffBackend> {
     with_max: bool,
     /// What lies in the host's memory is summed there.
     on_host: bool,
-    /// Those of the parameters that had a tensor there, with what is known of it.
-    known: Vec<(usize, Known)>,
+    /// Those of the parameters that had a tensor there.
+    here: Vec<(usize, Open)>,
     /// Those that had one elsewhere, and numbers of it to be read back: sums of squares, or with the largest element
     /// behind each.
     elsewhere: Vec<usize>,
@@ -269,7 +272,7 @@ impl<'a, B: AutodiffBackend> Pass<'a, B> {
             asked,
             with_max,
             on_host: true,
-            known: Vec::new(),
+            here: Vec::new(),
             elsewhere: Vec::new(),
             numbers: Vec::new(),
             counts: false,
@@ -290,15 +293,22 @@ impl<'a, B: AutodiffBackend> Pass<'a, B> {
     }
 
     fn finish<M: AutodiffModule<B>>(mut self, model: &M) -> Vec<(usize, Known)> {
+        let sums = host_sums::of_all(self.here.iter().map(|(_, tensor)| tensor), self.with_max);
+        let known = |sums: Sums| {
+            let max = self.with_max.then_some(sums.max);
+            Known { square: sums.square, nonfinite: sums.nonfinite, max }
+        };
+        let mut all: Vec<(usize, Known)> =
+            self.here.iter().map(|(at, _)| *at).zip(sums.into_iter().map(known)).collect();
         let each = if self.with_max { 2 } else { 1 };
         let numbers = self.read_back();
         for (&at, numbers) in self.elsewhere.iter().zip(numbers.chunks(each)) {
             // What a backend makes of the largest of elements with a NaN among them differs; the sum is NaN.
             let max = numbers.get(1).map(|&max| if numbers[0].is_nan() { f64::NAN } else { max });
-            self.known.push((at, Known { square: numbers[0], nonfinite: 0.0, max }));
+            all.push((at, Known { square: numbers[0], nonfinite: 0.0, max }));
         }
         // A sum of squares is finite only if each element is. Counting takes many times as long as the sum.
-        let is_suspect = |at: &usize| self.known.iter().any(|(known, of)| known == at && !of.square.is_finite());
+        let is_suspect = |at: &usize| all.iter().any(|(known, of)| known == at && !of.square.is_finite());
         let suspects: Vec<usize> = self.elsewhere.iter().copied().filter(is_suspect).collect();
         if !suspects.is_empty() {
             let mut count =
@@ -306,11 +316,11 @@ impl<'a, B: AutodiffBackend> Pass<'a, B> {
             model.visit(&mut count);
             let counts = count.read_back();
             for (at, count) in count.elsewhere.iter().zip(counts) {
-                let known = self.known.iter_mut().filter(|(known, _)| known == at);
+                let known = all.iter_mut().filter(|(known, _)| known == at);
                 known.for_each(|(_, known)| known.nonfinite = count);
             }
         }
-        self.known
+        all
     }
 
     /// All numbers in one piece.
@@ -326,9 +336,8 @@ impl<B: AutodiffBackend> ModuleVisitor<B> for Pass<'_, B> {
             return;
         };
         let Some(tensor) = self.tensors.of(param) else { return };
-        if let Some(sums) = self.on_host.then(|| host_sums::of(&tensor, self.with_max)).flatten() {
-            let max = self.with_max.then_some(sums.max);
-            self.known.push((at, Known { square: sums.square, nonfinite: sums.nonfinite, max }));
+        if let Some(tensor) = self.on_host.then(|| host_sums::open(&tensor)).flatten() {
+            self.here.push((at, tensor));
             return;
         }
         self.elsewhere.push(at);

@@ -3,17 +3,13 @@
 //! Loshchilov and Hutter, "Decoupled Weight Decay Regularization" (2019), algorithm 2, on weights `w` with the gradient
 //! `g` in the `t`-th update: `m = β1 m + (1 - β1) g`, `v = β2 v + (1 - β2) g^2`, and
 //! `w = w (1 - rate decay) - rate (m / (1 - β1^t)) / (sqrt(v / (1 - β2^t)) + ε)`. The order of operations and each
-//! rounding are those of burn's `AdamW`, so the bits are the same. Main function: [`adamw`].
+//! rounding are those of burn's `AdamW`, so the bits are the same, but that a moment below the smallest normal number
+//! becomes 0. Main function: [`adamw`].
 
-use burn::{
-    backend::Flex,
-    tensor::{DType, backend::Backend, ops::FloatTensor},
-};
-use burn_flex::FlexTensor;
+use burn::tensor::{backend::Backend, ops::FloatTensor};
 
 use super::{
-    host,
-    operation::{is, same},
+    in_place::{Moved, in_place, kept},
     simd::kernels,
 };
 
@@ -32,38 +28,17 @@ pub(crate) struct AdamW {
     pub(crate) time: usize,
 }
 
-/// What an update changes: the weights, and the moments of their gradients.
-pub(crate) type Moved<B> = [FloatTensor<B>; 3];
-
-/// Updates weights and moments in place, or gives them back with the gradient where they are not in the host's memory.
-///
-/// The moments are zeros before the first update. A tensor that somebody else holds too is copied first.
+/// Updates the weights, and behind them the moments of their gradients, in place; or gives them back with the gradient
+/// where they are not in the host's memory. The moments are zeros before the first update.
 pub(crate) fn adamw<B: Backend>(
     rule: AdamW,
     gradient: FloatTensor<B>,
-    moved: Moved<B>,
-) -> Result<Moved<B>, (FloatTensor<B>, Moved<B>)> {
-    if !is::<B, Flex>() {
-        return Err((gradient, moved));
-    }
-    let gradient: FlexTensor = same(gradient);
-    let moved: [FlexTensor; 3] = same(moved);
-    if moved.iter().chain([&gradient]).any(|tensor| tensor.dtype() != DType::F32) {
-        return Err((same(gradient), same(moved)));
-    }
-    let gradient = host::dense(&gradient);
-    // A tensor that is already dense is not held twice here: that would copy it.
-    let mut moved = moved.map(|tensor| match tensor.is_contiguous() {
-        true if tensor.as_slice::<f32>().map(<[f32]>::len) == Some(tensor.storage::<f32>().len()) => tensor,
-        _ => host::dense(&tensor),
-    });
-    let [weights, first, second] = moved.each_mut().map(host::numbers_mut);
-    let chunk = host::ELEMENTS;
-    let moments = first.chunks_mut(chunk).zip(second.chunks_mut(chunk));
-    let tasks = weights.chunks_mut(chunk).zip(moments).zip(host::numbers(&gradient).chunks(chunk));
+    moved: Moved<B, 3>,
+) -> Result<Moved<B, 3>, (FloatTensor<B>, Moved<B, 3>)> {
     let numbers = rule.numbers();
-    host::each(tasks, |((weights, (first, second)), gradient)| update(&numbers, gradient, weights, first, second));
-    Ok(same(moved))
+    in_place::<B, 3>(gradient, moved, |gradient, [weights, first, second]| {
+        update(&numbers, gradient, weights, first, second);
+    })
 }
 
 /// What a loop needs of the rule.
@@ -97,8 +72,8 @@ kernels! {
     fn update(numbers: &Numbers, gradient: &[f32], weights: &mut [f32], first: &mut [f32], second: &mut [f32]) {
         let moments = first.iter_mut().zip(second);
         for ((weight, (first, second)), gradient) in weights.iter_mut().zip(moments).zip(gradient) {
-            *first = *first * numbers.betas[0] + gradient * numbers.shares[0];
-            *second = *second * numbers.betas[1] + (gradient * gradient) * numbers.shares[1];
+            *first = kept(*first * numbers.betas[0] + gradient * numbers.shares[0]);
+            *second = kept(*second * numbers.betas[1] + (gradient * gradient) * numbers.shares[1]);
             let spread = (*second / numbers.corrections[1]).sqrt() + numbers.epsilon;
             let step = *first / numbers.corrections[0] / spread;
             *weight = *weight * numbers.left - step * numbers.rate;
@@ -109,7 +84,7 @@ kernels! {
 #[cfg(test)]
 mod tests {
     use burn::{
-        backend::flex::FlexDevice,
+        backend::{Flex, flex::FlexDevice},
         optim::{AdamWConfig, SimpleOptimizer},
         tensor::{Tensor, TensorData},
     };
@@ -153,7 +128,7 @@ mod tests {
     fn ours(shape: [usize; 2], decay: f64) -> [Vec<u32>; 3] {
         let count = shape[0] * shape[1];
         let zeros = || primitive(matrix(vec![0.0; count], shape));
-        let mut moved: Moved<Flex> = [primitive(matrix(numbers(count, 9, 1.0), shape)), zeros(), zeros()];
+        let mut moved: Moved<Flex, 3> = [primitive(matrix(numbers(count, 9, 1.0), shape)), zeros(), zeros()];
         for (at, gradient) in gradients(shape).enumerate() {
             let rule = AdamW { betas: (0.9, 0.99), epsilon: 1e-8, rate: 3e-3, decay, time: at + 1 };
             moved = adamw::<Flex>(rule, primitive(gradient), moved).ok().unwrap();
@@ -192,6 +167,25 @@ mod tests {
             update(&rule.numbers(), &gradient, &mut weights, &mut first, &mut second);
         }
         [weights, first, second].map(|numbers| bits(&numbers))
+    }
+
+    #[test]
+    fn the_moments_of_a_weight_that_gets_no_gradient_any_more_end_at_zero() {
+        let rule = |time| AdamW { betas: (0.9, 0.99), epsilon: 1e-8, rate: 1e-3, decay: 0.0, time }.numbers();
+        for (level, is_right) in at_each_level(|| {
+            let (mut weight, mut first, mut second) = ([1.0], [0.0], [0.0]);
+            update(&rule(1), &[1.0], &mut weight, &mut first, &mut second);
+            let mut normal = 0;
+            for time in 2..=10_000 {
+                update(&rule(time), &[0.0], &mut weight, &mut first, &mut second);
+                assert!([first[0], second[0]].iter().all(|moment| moment.is_normal() || *moment == 0.0), "{time}");
+                normal += i32::from(first[0] != 0.0);
+            }
+            // 0.1 times 0.9 to this power is the last normal number.
+            normal == 807 && first == [0.0] && second == [0.0] && weight[0].is_normal()
+        }) {
+            assert!(is_right, "{level:?}");
+        }
     }
 
     #[test]

@@ -45,7 +45,7 @@ pub(super) fn task_of_rows(width: usize) -> usize {
 }
 
 /// Does the work of each task, on all threads of the pool, and gives the results in the tasks' order.
-pub(super) fn each<T: Send, R: Send>(tasks: impl Iterator<Item = T>, work: impl Fn(T) -> R + Sync) -> Vec<R> {
+pub(crate) fn each<T: Send, R: Send>(tasks: impl Iterator<Item = T>, work: impl Fn(T) -> R + Sync) -> Vec<R> {
     let tasks: Vec<T> = tasks.collect();
     // To hand a single task over costs more than a small one takes.
     if tasks.len() < 2 {

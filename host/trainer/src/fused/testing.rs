@@ -36,7 +36,7 @@ pub(super) struct Given {
 }
 
 /// Numbers between -scale and scale, the same ones for the same seed.
-pub(super) fn numbers(count: usize, seed: u64, scale: f32) -> Vec<f32> {
+pub(crate) fn numbers(count: usize, seed: u64, scale: f32) -> Vec<f32> {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     (0..count).map(|_| scale * (2.0 * random.random::<f32>() - 1.0)).collect()
 }
@@ -102,7 +102,7 @@ pub(super) fn results<B: AutodiffBackend<Device = FlexDevice>>(case: &impl Case,
     [vec![read(result.inner())], inputs.iter().map(gradient).collect()].concat()
 }
 
-pub(super) fn bits(numbers: &[f32]) -> Vec<u32> {
+pub(crate) fn bits(numbers: &[f32]) -> Vec<u32> {
     // One NaN is as good as another.
     numbers.iter().map(|number| if number.is_nan() { f32::NAN.to_bits() } else { number.to_bits() }).collect()
 }
