@@ -16,7 +16,7 @@ use tempfile::TempDir;
 use crate::{Outcome, guests};
 
 /// Longer than any test's run takes on a busy machine: what is still running then hangs.
-const HANGS_AFTER: Duration = Duration::from_secs(240);
+const HANGS_AFTER: Duration = Duration::from_secs(600);
 
 /// A temporary project. Its folder is removed when it is dropped.
 #[derive(Debug)]
@@ -69,7 +69,10 @@ impl Project {
         fs::create_dir(project.path("plugins")).expect("a folder");
         // Compiled guests are shared by all tests: compiling is what takes time.
         let cache = guests::target_dir().join("cache");
-        project.write("train.toml", &format!("{IRIS}\n[plugins]\ncache = {:?}\n", cache.display().to_string()));
+        // A call may wait for its turn for long where the machine is busy.
+        let plugins =
+            format!("[plugins]\ncache = {:?}\nlimits = {{ deadline-ms = 600000 }}", cache.display().to_string());
+        project.write("train.toml", &format!("{IRIS}\n{plugins}\n"));
         project
     }
 
@@ -86,6 +89,22 @@ impl Project {
     /// When it cannot be written.
     pub fn write(&self, name: &str, content: &str) {
         fs::write(self.path(name), content).expect("a file of the project");
+    }
+
+    /// Writes a script of the project, which can be started.
+    ///
+    /// Another process makes it of a plain file: what is open for writing cannot be started, and a program that this
+    /// process starts meanwhile for another test may hold what was open here for a moment longer.
+    ///
+    /// # Panics
+    ///
+    /// When it cannot be written.
+    pub fn script(&self, name: &str, content: &str) -> PathBuf {
+        let (plain, script) = (format!("{name}.txt"), self.path(name));
+        self.write(&plain, content);
+        let made = Command::new("install").args(["-m", "755"]).args([&self.path(&plain), &script]).status();
+        assert!(made.expect("`install` starts").success(), "{}", script.display());
+        script
     }
 
     /// Adds TOML to the configuration.

@@ -14,12 +14,19 @@ fn what_a_background_callback_says_last_is_heard_and_it_steers_nothing() {
     let lines = run.lines("timeline.jsonl");
     let decided: Vec<_> = lines.iter().filter(own).collect();
     let refused: Vec<_> = decided.iter().filter(|line| line["outcome"] == "refused").collect();
-    assert_eq!(refused.len(), 1, "{decided:?}");
-    assert!(refused[0]["why"].as_str().is_some_and(|why| why.contains("`stop`")), "{}", refused[0]);
+    for line in &refused {
+        assert!(line["why"].as_str().is_some_and(|why| why.contains("`stop`")), "{line}");
+    }
     // Its queue may have been full on a busy machine; then it is told how often.
-    let report = decided.iter().find(|line| line["decision"]["report"]["name"] == "seen").expect("its last word");
     let callback = run.callback("aside");
-    let (seen, dropped) = (report["decision"]["report"]["value"].as_f64(), callback["dropped"].as_f64());
-    assert_eq!(seen.unwrap_or_default() + dropped.expect("a number"), 96.0, "{callback}");
-    assert!(decided.iter().any(|line| line["decision"]["note"] == "that was all"));
+    let dropped = callback["dropped"].as_f64().expect("a number");
+    if let Some(report) = decided.iter().find(|line| line["decision"]["report"]["name"] == "seen") {
+        let seen = report["decision"]["report"]["value"].as_f64().expect("a number");
+        assert_eq!(seen + dropped, 96.0, "{callback}");
+        assert_eq!(refused.len(), usize::from(seen > 0.0), "{decided:?}");
+        assert!(decided.iter().any(|line| line["decision"]["note"] == "that was all"));
+    } else {
+        // The end of the run waits for some seconds only, and what waits then is dropped.
+        assert!(dropped > 0.0 && refused.len() <= 1, "its last word is missing: {callback} {decided:?}");
+    }
 }

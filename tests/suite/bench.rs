@@ -1,7 +1,5 @@
 //! `host bench`: a run's steps beside those of a bare loop, and what a peer has to be. How fast they are is no matter of tests.
 
-use std::{fs, os::unix::fs::PermissionsExt as _};
-
 use serde_json::Value;
 
 use crate::project;
@@ -26,9 +24,7 @@ fn steps_are_measured_beside_a_bare_loop() {
     let ratio = number("/step-seconds/median") / number("/bare-step-seconds/median");
     assert!(number("/ours-over-bare/median") > 0.0 && ratio > 0.0, "{measured}");
     assert!(number("/step-seconds/low") <= number("/step-seconds/high"), "{measured}");
-    assert!(
-        number("/callbacks/step-seconds") > 0.0 && number("/callbacks/step-seconds") < number("/step-seconds/high")
-    );
+    assert!(number("/callbacks/step-seconds") > 0.0, "{measured}");
     assert_eq!(measured["peer"], Value::Null);
     // Nothing is kept.
     assert!(!project.path("runs").exists());
@@ -46,10 +42,8 @@ fn a_run_that_is_too_short_is_told_how_to_be_longer() {
 fn a_peer_that_is_not_what_it_should_be_is_named() {
     let project = project();
     let with = |lines: &str| {
-        let path = project.path("peer.sh");
-        fs::write(&path, format!("#!/bin/sh\n{lines}\n")).unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
-        format!("{SHORT} --peer {}", path.display())
+        let script = project.script("peer.sh", &format!("#!/bin/sh\n{lines}\n"));
+        format!("{SHORT} --peer {}", script.display())
     };
     let takes = "`--peer` takes a Python 3 with torch";
     project.host(&format!("{SHORT} --peer none/such")).expect(2).says(&["none/such cannot be started", takes]);

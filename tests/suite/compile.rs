@@ -10,12 +10,14 @@ use crate::{project, swap::running::slow};
 /// Functions of a component whose compilation takes several seconds of processor time, and hundreds of MiB.
 const MANY: usize = 12_000;
 
-/// A project with the component as a listed plugin or as a file that only lies there.
+/// A project with the component as a listed plugin or as a file that only lies there. The other plugin is compiled already:
+/// what tests limit is the heavy one's.
 fn with_heavy(is_listed: bool) -> host_tests::Project {
     let project = project();
     project.plugin("observer", "observer", "", "");
-    fs::write(project.path("plugins/heavy.wasm"), slow("aside", MANY)).expect("the component is written");
     project.with_own_cache();
+    project.host("check train.toml").expect(0);
+    fs::write(project.path("plugins/heavy.wasm"), slow("aside", MANY)).expect("the component is written");
     if is_listed {
         project.configure("[[plugin]]\nname = \"heavy\"\n");
     }

@@ -39,7 +39,13 @@ fn near(one: &Value, other: &Value) -> bool {
     }
 }
 
-/// The processes that a process has started.
+/// The rank that a process was started as.
+fn rank(pid: u32) -> Option<u32> {
+    let line = fs::read_to_string(format!("/proc/{pid}/cmdline")).ok()?;
+    line.split('\0').skip_while(|word| *word != "--rank").nth(1)?.parse().ok()
+}
+
+/// The processes that a process has started, in the order of their ranks.
 fn children(parent: u32) -> Vec<u32> {
     let is_child = |pid: &u32| {
         // The name, which may hold anything, ends with the last bracket; the state and the parent follow.
@@ -50,7 +56,7 @@ fn children(parent: u32) -> Vec<u32> {
     let entries = fs::read_dir("/proc").expect("a Linux system");
     let pids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
     let mut pids: Vec<u32> = pids.filter(is_child).collect();
-    pids.sort_unstable();
+    pids.sort_by_key(|pid| rank(*pid));
     pids
 }
 
@@ -97,7 +103,7 @@ fn b17_a_signal_to_one_process_stops_all_at_the_same_step() {
     let project = project();
     let (mut child, lines) = started(&project);
     let ranks = children(child.id());
-    assert_eq!(ranks.len(), 2);
+    assert_eq!(ranks.iter().map(|pid| rank(*pid)).collect::<Vec<_>>(), [Some(1), Some(2)]);
     signal("-TERM", ranks[1]);
     let rest: Vec<String> = lines.collect();
     assert_eq!(child.wait().unwrap().code(), Some(130), "{rest:#?}");

@@ -15,7 +15,7 @@ fn built(project: &Project, language: &str) -> Option<Outcome> {
     }
     let outcome = run(project, "plugin build first --json");
     if outcome.code == Some(TOOLCHAIN) {
-        outcome.says(&["install it", "or newer"]);
+        outcome.says(&["is needed", "help: "]);
         return left_out(language, outcome.stderr.trim());
     }
     outcome.expect(0);

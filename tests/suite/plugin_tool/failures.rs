@@ -55,13 +55,9 @@ fn a_missing_tool_is_named_with_its_version_and_how_to_get_it() {
 #[cfg(unix)]
 #[test]
 fn a_tool_that_is_too_old_is_named_with_its_version() {
-    use std::os::unix::fs::PermissionsExt;
-
     let project = project();
     run(&project, "plugin new guard --lang go").expect(0);
-    let go = project.path("plugins/go");
-    fs::write(&go, "#!/bin/sh\necho go version go1.20.1 linux/amd64\n").unwrap();
-    fs::set_permissions(&go, PermissionsExt::from_mode(0o755)).unwrap();
+    project.script("plugins/go", "#!/bin/sh\necho go version go1.20.1 linux/amd64\n");
     let mut build = command(&project, "plugin build guard");
     let outcome = finish(&project, {
         build.env("PATH", project.path("plugins"));

@@ -10,7 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use host_tests::{Run, guests};
+use host_tests::{Project, Run, guests};
 use serde_json::Value;
 
 use self::running::{Running, marked, put, slow, stories};
@@ -35,18 +35,55 @@ fn counted(run: &Run) {
 
 #[test]
 fn a15_a_file_is_taken_up_once_and_whole_however_it_is_written() {
-    let mut running = counting();
+    for settle in [300, 3_000, 30_000] {
+        let Some((_project, run)) = written_in_many_ways(settle) else { continue };
+        assert_eq!(stories(&run, "swapped").len(), 3);
+        assert!(
+            stories(&run, "refused").is_empty() && stories(&run, "retired").is_empty(),
+            "{}",
+            run.text("timeline.jsonl")
+        );
+        assert_eq!(stories(&run, "joined").len(), 10);
+        counted(&run);
+        return;
+    }
+    panic!("the machine is too busy to write a file");
+}
+
+/// A run with files that have to be still for so many milliseconds. `None` where this process was held up while it wrote
+/// one: what is away for that long is removed, and what is cut off for ten times as long is refused.
+fn written_in_many_ways(settle: u64) -> Option<(Project, Run)> {
+    let project = project();
+    project.plugin("evil", "one", "", "mode = \"healthy\"");
+    let text = fs::read_to_string(project.path("train.toml")).unwrap();
+    project.write("train.toml", &text.replace("[plugins]", &format!("[plugins]\nsettle-ms = {settle}")));
+    let mut running = Running::start(project);
+    // Half of what is allowed: the program may have begun its look before the file was touched.
+    let (away, cut_off) = (Duration::from_millis(settle / 2), Duration::from_millis(5 * settle));
     let file = running.plugin("one");
     put(&file, &marked("evil", "1"));
     running.until("took over");
+    let bytes = marked("evil", "2");
+    let since = Instant::now();
     fs::remove_file(&file).unwrap();
-    fs::write(&file, marked("evil", "2")).unwrap();
+    fs::write(&file, &bytes).unwrap();
+    if since.elapsed() > away {
+        drop(running.kill());
+        return None;
+    }
     running.until("took over");
-    let mut open = fs::File::create(&file).unwrap();
     let bytes = marked("evil", "3");
+    let mut since = Instant::now();
+    let mut open = fs::File::create(&file).unwrap();
     for piece in bytes.chunks(bytes.len().div_ceil(20)) {
+        let now = Instant::now();
         open.write_all(piece).unwrap();
         open.flush().unwrap();
+        if since.elapsed() > cut_off {
+            drop(running.kill());
+            return None;
+        }
+        since = now;
         running.step();
     }
     drop(open);
@@ -62,15 +99,7 @@ fn a15_a_file_is_taken_up_once_and_whole_however_it_is_written() {
     for _ in 0..10 {
         running.until("joined");
     }
-    let (_project, run) = running.end();
-    assert_eq!(stories(&run, "swapped").len(), 3);
-    assert!(
-        stories(&run, "refused").is_empty() && stories(&run, "retired").is_empty(),
-        "{}",
-        run.text("timeline.jsonl")
-    );
-    assert_eq!(stories(&run, "joined").len(), 10);
-    counted(&run);
+    Some(running.end())
 }
 
 #[test]
@@ -209,13 +238,19 @@ fn a19_no_step_waits_for_a_component_that_compiles_for_seconds() {
     running.until("took over");
     let (waited, lines) = (began.elapsed(), running.told.len() - before);
     let (_project, run) = running.end();
-    let hand_over = stories(&run, "swapped")[0]["details"]["seconds"].as_f64().unwrap();
-    let times: Vec<f64> = run.lines("performance.jsonl").iter().filter_map(|line| line["time/step"].as_f64()).collect();
-    let longest = times.iter().copied().fold(0.0, f64::max);
     assert!(waited > Duration::from_secs(1), "{waited:?}: it compiles too fast to show anything");
     assert!(lines > 100, "{lines} lines in {waited:?}");
-    assert!(longest < 0.5 * waited.as_secs_f64(), "a step took {longest} s");
-    assert!(hand_over < 0.1, "{hand_over} s");
+    let (waited, swapped) = (waited.as_secs_f64(), stories(&run, "swapped").remove(0));
+    let hand_over = swapped["details"]["seconds"].as_f64().unwrap();
+    assert!(hand_over < 0.1 * waited, "{hand_over} s of {waited} s");
+    // The run went on meanwhile: by far shorter steps make up most of the time. A busy machine may hold some of them up.
+    let elapsed = run.lines("performance.jsonl");
+    let elapsed: Vec<f64> = elapsed.iter().filter_map(|line| line["time/elapsed"].as_f64()).collect();
+    let at = usize::try_from(swapped["step"].as_u64().unwrap()).unwrap();
+    let until = elapsed[at - 1];
+    let meanwhile = elapsed[..at].windows(2).filter(|step| step[1] > until - waited).map(|step| step[1] - step[0]);
+    let short: f64 = meanwhile.filter(|seconds| *seconds < 0.1 * waited).sum();
+    assert!(short > 0.5 * waited, "{short} s of {waited} s went by in short steps");
     counted(&run);
 }
 

@@ -6,6 +6,7 @@ use std::{
     collections::HashMap,
     path::{Path, PathBuf},
     sync::{Arc, LazyLock, Mutex, PoisonError},
+    time::Duration,
 };
 
 use host_callback::{Callback as _, Catalog, Decision, Event, Hook, InstanceName, MeasurementSpec, Progress, RunInfo};
@@ -51,7 +52,8 @@ impl Stage {
             name: "under-test".parse().expect("a good name"),
             config: config.clone(),
             order: None,
-            limits: Limits::default(),
+            // A call may wait for its turn for long where the machine is busy.
+            limits: Limits { deadline: Duration::from_secs(600), ..Limits::default() },
             on_failure: OnFailure::Restart,
             run: RunInfo {
                 run: "run".into(),

@@ -158,3 +158,35 @@ fn since(started: &[Summary], now: Vec<Summary>) -> Vec<Summary> {
     };
     called.map(less).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::telemetry::samples::summary;
+
+    #[test]
+    fn callbacks_are_counted_a_step_and_without_their_starts() {
+        let started = [Summary { calls: 0, fuel: 20_000, ..summary("steers", 0.5) }];
+        let silent = Summary { calls: 0, ..summary("silent", 0.5) };
+        let callbacks = since(&started, vec![summary("steers", 4.5), silent, summary("joined", 1.0)]);
+        let counted: Vec<_> =
+            callbacks.iter().map(|summary| (summary.by.instance.as_str(), summary.seconds, summary.fuel)).collect();
+        assert_eq!(counted, [("steers", 4.0, 40_000), ("joined", 1.0, 60_000)]);
+        let comparison = Comparison {
+            model: "mlp".into(),
+            device: "cpu".into(),
+            threads: 1,
+            batch: 5,
+            tokens: 0,
+            first_step: Duration::ZERO,
+            memory: 0,
+            ours: Spread::of(vec![0.01]),
+            bare: Spread::of(vec![0.01]),
+            over_bare: Spread::of(vec![1.0]),
+            peer: None,
+            callbacks,
+            steps: 1000,
+        };
+        assert_eq!(comparison.callback_seconds(), 0.005);
+    }
+}

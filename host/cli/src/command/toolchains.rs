@@ -12,8 +12,8 @@ use std::{
 
 use serde::Serialize;
 
-/// How long a program may take to say its version; a Node program takes about a second.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// How long a program may take to say its version; a Node program takes about a second, and far more on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A way to build guests.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

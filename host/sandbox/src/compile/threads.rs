@@ -120,11 +120,13 @@ fn idle() {
     step_back();
 }
 
-/// Gives this thread a low priority. Where that is not to be had, the system shares its cores out as it likes.
+/// Gives this thread a low priority, or leaves it one that is lower already. Where that is not to be had, the system
+/// shares its cores out as it likes.
 #[cfg(target_os = "linux")]
 pub(crate) fn step_back() {
     // On Linux a priority belongs to a thread, and `None` is the one that asks; elsewhere it is the whole process.
-    let _ = rustix::process::setpriority_process(None, STEP_BACK);
+    let usual = rustix::process::getpriority_process(None).unwrap_or_default();
+    let _ = rustix::process::setpriority_process(None, usual.max(STEP_BACK));
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -152,7 +154,8 @@ mod tests {
         let priority = || rustix::process::getpriority_process(None).unwrap();
         let usual = priority();
         assert_eq!(compilers.run(Haste::Ordinary, priority), Ok(usual));
-        assert_eq!(compilers.run(Haste::Aside, priority), Ok(STEP_BACK));
+        // Whoever runs the tests may have stepped back further.
+        assert_eq!(compilers.run(Haste::Aside, priority), Ok(usual.max(STEP_BACK)));
         assert_eq!(priority(), usual);
     }
 

@@ -1,6 +1,6 @@
 //! Attacks on a running callback, and what follows.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use host_callback::{Callback as _, Consequence, Decision, FailureKind};
 use host_sandbox::{Limits, OnFailure};
@@ -31,7 +31,8 @@ fn a2_an_endless_loop_ends_by_fuel() {
 
 #[test]
 fn a2_an_endless_loop_ends_by_deadline_when_fuel_is_large() {
-    let deadline = Duration::from_millis(10);
+    // Long enough for the healthy calls on a busy machine: it is theirs too.
+    let deadline = Duration::from_secs(1);
     let failure = attacked_once("evil", "loop", Limits { fuel: u64::MAX / 2, deadline, ..small() });
     assert_eq!(failure.kind, FailureKind::Deadline);
     assert!(failure.time >= deadline, "never early: {failure}");
@@ -147,10 +148,25 @@ fn a11_fuel_and_deadline_are_set_anew_for_each_call() {
     rig.step().unwrap();
     let one_call = rig.callback.usage().fuel - before.fuel;
     // Enough for one call and not for two, and a deadline that a hundred calls together pass.
-    let limits = Limits { fuel: one_call * 3 / 2, deadline: Duration::from_millis(400), ..small() };
-    let mut rig = Setup { limits, ..Setup::default() }.start("evil", config).unwrap();
-    for _ in 0..200 {
-        rig.step().unwrap();
+    let deadline = Duration::from_millis(400);
+    let limits = Limits { fuel: one_call * 3 / 2, deadline, ..small() };
+    let start = || Setup { limits, ..Setup::default() }.start("evil", config.clone()).unwrap();
+    let (mut rig, mut together, mut late) = (start(), Duration::ZERO, 0);
+    while together <= 2 * deadline {
+        let began = Instant::now();
+        match rig.step() {
+            Ok(answer) => {
+                assert!(!answer.is_empty(), "it was called");
+                together += began.elapsed();
+            }
+            // One call can take that long where the machine is busy. A deadline that went on from call to call would end
+            // one that is short itself.
+            Err(failure) => {
+                late += 1;
+                assert!(failure.kind == FailureKind::Deadline && failure.time >= deadline && late < 10, "{failure}");
+                (rig, together) = (start(), Duration::ZERO);
+            }
+        }
     }
 }
 

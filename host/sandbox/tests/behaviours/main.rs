@@ -1,7 +1,7 @@
 //! How the sandbox treats callbacks, healthy and hostile: rows of `A` are named after the list of behaviours.
 //!
-//! Built guests are needed: `./test.sh` builds them. Nothing here waits for a clock, except for deadlines that are
-//! given as tiny.
+//! Built guests are needed: `./test.sh` builds them. Nothing here waits for a clock, except for deadlines of a second
+//! or less.
 //!
 //! - `load`: files that are no plugins, and what a plugin says of itself.
 //! - `start`: configurations, and guests that fail to start.

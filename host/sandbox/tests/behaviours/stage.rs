@@ -25,7 +25,7 @@ use serde_json::{Value, json};
 use crate::support::{component, sandbox};
 
 /// Longer than any change takes to be told on a busy machine.
-const HANGS_AFTER: Duration = Duration::from_secs(60);
+const HANGS_AFTER: Duration = Duration::from_secs(600);
 
 /// What should be there, as a test says it.
 #[derive(Clone, Default)]
@@ -89,7 +89,8 @@ fn wanted(name: &str, file: &Path, config: Value) -> Wanted {
         grant: Grant::Declared,
         config,
         order: None,
-        limits: Limits::default(),
+        // A call may wait for its turn for long where the machine is busy.
+        limits: Limits { deadline: Duration::from_secs(600), ..Limits::default() },
         on_failure: OnFailure::Restart,
     }
 }
@@ -143,7 +144,8 @@ impl Stage {
         let catalog = Catalog::new();
         let permit = Permit::new(plugin.manifest(), &one.grant);
         let settings = InstanceSettings::new(one.name.clone(), RunInfo::default(), catalog.clone());
-        let settings = InstanceSettings { config: one.config.clone(), on_failure: one.on_failure, ..settings };
+        let settings =
+            InstanceSettings { config: one.config.clone(), limits: one.limits, on_failure: one.on_failure, ..settings };
         let callback: Box<dyn Callback> = Box::new(plugin.start(settings).unwrap());
         let chain = Chain::new(catalog.clone(), vec![(callback, permit.clone())]).unwrap();
         let configuration = folder.path().join("train.toml");

@@ -6,6 +6,7 @@ use std::{
     collections::HashMap,
     path::{Path, PathBuf},
     sync::{Arc, LazyLock, Mutex},
+    time::Duration,
 };
 
 use host_callback::{
@@ -69,9 +70,10 @@ impl Default for Setup {
     }
 }
 
-/// Limits that a Rust guest has enough of, so that attacks end soon.
+/// Limits that a Rust guest has enough of, so that attacks end soon; by the deadline none does, however busy the machine
+/// is.
 pub(crate) fn small() -> Limits {
-    Limits { fuel: 50_000_000, memory_bytes: 8 << 20, ..Limits::default() }
+    Limits { fuel: 50_000_000, deadline: Duration::from_secs(600), memory_bytes: 8 << 20, ..Limits::default() }
 }
 
 impl Setup {

@@ -1,7 +1,8 @@
 //! Plugins that change while a run goes on: what takes over, what is refused, what comes back.
 //!
 //! The loop is played by the test: it fires hooks until the thing that it waits for is told. What is about files that
-//! arrive in strange ways is tested without clocks in `live/settling.rs`, and through the whole program in the suite.
+//! arrive in strange ways is tested without clocks in `live/settling.rs`, and through the whole program in the suite. What
+//! swaps hold of the process is tested in `soak`, where no other test runs meanwhile.
 
 use std::{fs, time::Duration};
 
@@ -25,11 +26,9 @@ fn a_new_file_takes_over_with_the_state() {
     }
     assert_eq!(stage.seen, Some(5.0));
     put(&stage.file("one.wasm"), &marked("evil", "1"));
-    let LiveNews::Swapped { from, to, settings, hand_over, .. } = stage.swapped() else { panic!() };
+    let LiveNews::Swapped { from, to, settings, .. } = stage.swapped() else { panic!() };
     assert_ne!(from.sha256, to.sha256);
     assert!(settings.is_empty());
-    // The bound is loose because the machine may be busy; the program's own tests print what it took.
-    assert!(hand_over < Duration::from_millis(100), "{hand_over:?}");
     assert_eq!(stage.seen, Some(stage.step as f64), "no step was lost, and none counted twice");
     stage.step();
     assert_eq!(stage.seen, Some(stage.step as f64));
@@ -297,40 +296,18 @@ fn a23_a_folder_that_is_gone_is_told_once_and_what_is_loaded_goes_on() {
     stage.is_quiet();
 }
 
-/// Threads and open files of this process; 0 where they are not known.
-fn held() -> (usize, usize) {
-    let count = |folder: &str| fs::read_dir(folder).map_or(0, Iterator::count);
-    (count("/proc/self/task"), count("/proc/self/fd"))
-}
-
-fn memory() -> usize {
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    line.and_then(|line| line.trim().strip_suffix(" kB")).map_or(0, |kib| kib.trim().parse::<usize>().unwrap() << 10)
-}
-
 #[test]
-fn a18_a_thousand_swaps_hold_no_more_than_one() {
+fn a18_a_thousand_swaps_lose_nothing_and_are_short() {
     let mut stage = Stage::new("evil", json!({"mode": "healthy"}));
-    for n in 1..=50 {
-        stage.configure(|one| one.order = Some(n));
-        stage.swapped();
-    }
-    let (before, memory_before) = (held(), memory());
-    let mut slowest = Duration::ZERO;
-    for n in 51..=1000 {
+    let mut hand_overs = Vec::new();
+    for n in 1..=1000 {
         stage.configure(|one| one.order = Some(n));
         let LiveNews::Swapped { hand_over, .. } = stage.swapped() else { panic!() };
-        slowest = slowest.max(hand_over);
+        hand_overs.push(hand_over);
     }
     assert_eq!(stage.seen, Some(stage.step as f64), "the state went through all of them");
-    // Other tests of this process hold something too while they run.
-    let (threads, files) = held();
-    assert!(
-        threads <= before.0 + 40 && files <= before.1 + 40,
-        "{before:?} threads and files, then {threads}, {files}"
-    );
-    assert!(memory() < memory_before + (64 << 20), "{memory_before} bytes, then {}", memory());
     assert_eq!(stage.live.table()[0].calls, stage.step);
-    assert!(slowest < Duration::from_millis(200), "{slowest:?}");
+    // Half of them: on a busy machine any single one may take long.
+    hand_overs.sort_unstable();
+    assert!(hand_overs[500] < Duration::from_millis(20), "{:?}", hand_overs[500]);
 }

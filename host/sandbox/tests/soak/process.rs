@@ -10,7 +10,10 @@ use std::{
 };
 
 /// Longer than a thread takes to end on a busy machine.
-const ENDS_WITHIN: Duration = Duration::from_secs(60);
+const ENDS_WITHIN: Duration = Duration::from_secs(600);
+
+/// What allocators may keep besides: how much that is depends on which threads happen to allocate.
+pub(crate) const SLACK: usize = 8 << 20;
 
 static TURN: Mutex<()> = Mutex::new(());
 
@@ -73,7 +76,7 @@ impl Memory {
         self.0.push(pages.unwrap_or_default() * 4096);
     }
 
-    /// The last quarter's median is within 5 % of the first one's, and what allocators may keep besides.
+    /// The last quarter's median is within 5 % of the first one's, and `slack` besides.
     #[expect(clippy::print_stdout, reason = "how much it was is for whoever asks")]
     pub(crate) fn is_flat(&self, what: &str, slack: usize) {
         let medians: Vec<usize> = self.0.chunks(self.0.len().div_ceil(4)).map(median).collect();

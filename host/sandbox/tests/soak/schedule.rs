@@ -26,7 +26,7 @@ const ACTIONS: usize = 60;
 const MARKS: u8 = 4;
 
 /// Longer than any change takes on a busy machine.
-const HANGS_AFTER: Duration = Duration::from_secs(60);
+const HANGS_AFTER: Duration = Duration::from_secs(600);
 
 /// What happens to an instance.
 #[derive(Clone, Copy, Debug)]

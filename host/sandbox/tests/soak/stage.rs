@@ -42,6 +42,11 @@ pub(crate) fn put(file: &Path, bytes: &[u8]) {
     fs::rename(&beside, file).unwrap();
 }
 
+/// A call may wait for its turn for long where the machine is busy.
+fn limits() -> Limits {
+    Limits { deadline: Duration::from_secs(600), ..Limits::default() }
+}
+
 /// Steers: the learning rate follows the loss.
 fn pilot() -> Value {
     let above =
@@ -94,7 +99,7 @@ impl Roster for Wishes {
             grant: Grant::Observe,
             config: observer(&name),
             order: self.orders.lock().unwrap().get(&name).copied(),
-            limits: Limits::default(),
+            limits: limits(),
             on_failure: OnFailure::Restart,
         }))
     }
@@ -121,7 +126,7 @@ fn chain(sandbox: &Sandbox, catalog: &Catalog) -> Chain {
     let plugin = sandbox.load(&component("script")).unwrap();
     let permit = Permit::new(plugin.manifest(), &Grant::Declared);
     let settings = InstanceSettings::new("pilot".parse().unwrap(), RunInfo::default(), catalog.clone());
-    let callback = plugin.start(InstanceSettings { config: pilot(), ..settings }).unwrap();
+    let callback = plugin.start(InstanceSettings { config: pilot(), limits: limits(), ..settings }).unwrap();
     let callback: Box<dyn Callback> = Box::new(callback);
     Chain::new(catalog.clone(), vec![(callback, permit)]).unwrap()
 }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use host_sandbox::LiveNews;
 
 use crate::{
-    process::{Memory, held, is_given_back, round_count, turn},
+    process::{Memory, SLACK, held, is_given_back, round_count, turn},
     stage::{Stage, component, marked, put, sandbox, state},
 };
 
@@ -15,7 +15,7 @@ const SWAPS_A_ROUND: u64 = 50;
 const WARM_UP: u64 = 16;
 
 /// Longer than a swap takes on a busy machine.
-const HANGS_AFTER: Duration = Duration::from_secs(60);
+const HANGS_AFTER: Duration = Duration::from_secs(600);
 
 #[test]
 #[expect(clippy::print_stdout, reason = "how many swaps it were is for whoever asks")]
@@ -28,7 +28,7 @@ fn swaps_leave_nothing_behind() {
     put(&stage.file("a"), &marked(&script, b'0'));
     until(&mut stage, |news| matches!(news, LiveNews::Joined { .. }));
     let joined_at = stage.training.steps() - 1;
-    let mut memory = Memory::default();
+    let (mut memory, mut warm) = (Memory::default(), before);
     let swaps = SWAPS_A_ROUND * round_count();
     for swap in 1..=WARM_UP + swaps {
         if swap % 2 == 0 {
@@ -37,10 +37,14 @@ fn swaps_leave_nothing_behind() {
             stage.reorder("a", i32::try_from(swap).unwrap());
         }
         until(&mut stage, |news| matches!(news, LiveNews::Swapped { .. }));
-        if swap > WARM_UP {
+        if swap == WARM_UP {
+            warm = held();
+        } else if swap > WARM_UP {
             memory.note();
         }
     }
+    // All that they hold while the run goes on was there after the first ones.
+    is_given_back(warm);
     let steps = stage.training.steps();
     let seen = state(&mut stage.live, "a");
     let counted = steps - joined_at;
@@ -50,7 +54,7 @@ fn swaps_leave_nothing_behind() {
     drop((stage, sandbox));
     is_given_back(before);
     println!("{swaps} swaps in {steps} steps and {:.1?}", began.elapsed());
-    memory.is_flat("swaps", 0);
+    memory.is_flat("swaps", SLACK);
 }
 
 /// Steps until this is told, and nothing else.

@@ -2,7 +2,7 @@
 //!
 //! What is in a checkpoint is tested in `checkpoints`.
 
-use std::{fs, path::Path};
+use std::{fs, path::Path, time::Duration};
 
 use host_callback::{Decision, Hook};
 use host_trainer::{AnyRun, Ending, Span};
@@ -221,12 +221,14 @@ fn edit(checkpoint: &Path, change: impl FnOnce(&mut Value)) {
     fs::write(checkpoint.join("checkpoint.json"), manifest.to_string()).unwrap();
 }
 
-/// Two steps, then four more as if those had taken so many seconds; saves every minute, ends after an hour. Returns
-/// at which steps something was saved, and the part.
+const HOUR: f64 = 3600.0;
+
+/// Two steps, then four more as if those had taken so many seconds; saves every hour, ends after ten of them. No machine is
+/// so busy that steps take an hour. Returns at which steps something was saved, and the part.
 fn after(seconds: f64) -> (Vec<u64>, Part) {
     let mut rig = Rig::new(1);
-    rig.settings.length = Span::Time(std::time::Duration::from_secs(3600));
-    rig.settings.save_every = Some(Span::Time(std::time::Duration::from_secs(60)));
+    rig.settings.length = Span::Time(Duration::from_secs_f64(10.0 * HOUR));
+    rig.settings.save_every = Some(Span::Time(Duration::from_secs_f64(HOUR)));
     rig.settings.until = Some(Span::Steps(2));
     let first = rig.run([]);
     edit(&first.folder.join("step-2"), |state| {
@@ -244,13 +246,13 @@ fn after(seconds: f64) -> (Vec<u64>, Part) {
 
 #[test]
 fn spans_of_time_go_on_where_they_were() {
-    // A minute is over a microsecond after the resume, between the steps or in one of them: it is not missed.
-    let (saved, part) = after(60.0 - 1e-6);
-    assert_eq!(saved, [3, 6], "once for the minute, once at the end");
-    assert!(part.seen()[0].value("time/elapsed").unwrap() >= 60.0 - 1e-6);
+    // An hour is over a microsecond after the resume, between the steps or in one of them: it is not missed.
+    let (saved, part) = after(HOUR - 1e-6);
+    assert_eq!(saved, [3, 6], "once for the hour, once at the end");
+    assert!(part.seen()[0].value("time/elapsed").unwrap() >= HOUR - 1e-6);
     assert!(part.report.elapsed.as_secs_f64() > part.report.processed.seconds);
-    assert_eq!(after(90.0).0, [6], "half a minute is not a minute");
-    let (saved, part) = after(3600.0 - 1e-6);
+    assert_eq!(after(1.5 * HOUR).0, [6], "half an hour is not an hour");
+    let (saved, part) = after(10.0 * HOUR - 1e-6);
     assert_eq!((part.ending().as_str(), part.report.progress.step), ("planned length reached", 2));
     assert_eq!(saved, Vec::<u64>::new(), "there is nothing new to save");
 }

@@ -1,4 +1,4 @@
-//! A callback of the background lane: it counts the steps that it was shown, and wants to stop the run.
+//! A callback of the background lane: it counts the steps that it was shown, and wants to stop the run at the first.
 //! The loop does not wait for it, and takes its reports and notes only. State is the number of steps.
 
 use host_sdk::prelude::*;
@@ -18,7 +18,8 @@ impl Callback for Aside {
         if event.get("loss").is_some() {
             *seen += 1;
         }
-        if event.step() == 1 {
+        // Not at the run's first step: of that one the event may have been dropped.
+        if *seen == 1 {
             answer.stop("a background callback steers nothing");
         }
     }
