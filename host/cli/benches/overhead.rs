@@ -68,6 +68,7 @@ fn settings(epochs: u64) -> Settings {
         evaluate_every: Some(Span::Epochs(1)),
         log_every: Span::Steps(10),
         save_every: None,
+        save_async: 0,
         keep: 1,
         clip_norm: 0.0,
         clip_value: 0.0,

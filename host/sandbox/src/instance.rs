@@ -33,8 +33,9 @@ pub(crate) fn metered<R>(
 ) -> Result<R, Fault> {
     let (budget, deadline) = store.data_mut().begin_call();
     store.set_fuel(budget).expect("the engine counts fuel");
-    store.set_epoch_deadline(deadline);
+    // Before the deadline is set: a call that passes it took at least so long.
     let began = Instant::now();
+    store.set_epoch_deadline(deadline);
     let result = work(store);
     store.data_mut().flush();
     let time = began.elapsed();

@@ -1,6 +1,6 @@
 //! What is due after a step: log record, evaluation and checkpoint, in this order.
 //!
-//! It does not decide what a checkpoint holds: `apply` makes snapshots.
+//! It does not decide what a checkpoint holds (`apply` makes snapshots) and does not write it (`saving` does).
 
 use std::time::{Duration, Instant};
 
@@ -9,14 +9,12 @@ use host_callback::{Hook, Value};
 
 use crate::{
     RunEvent, TrainError, Travelled,
-    checkpoint::Snapshot,
     current::Current,
     guarded::guarded,
     knobs::is_logged,
     measure::{Part, Shown},
     memory,
     session::Session,
-    state::ResumePoint,
     task::Task,
     update::Update,
 };
@@ -25,6 +23,7 @@ impl<B: AutodiffBackend, T: Task<B>> Session<'_, B, T> {
     /// Does each when it is due or asked for.
     pub(crate) fn after_step(&mut self, before: &Travelled) -> Result<(), TrainError> {
         self.tick();
+        self.end_save_if_due();
         let state = &mut self.run.state;
         let checked = std::mem::replace(&mut state.checked, state.elapsed);
         let before = &Travelled { time: Duration::from_secs_f64(checked), ..*before };
@@ -154,39 +153,5 @@ impl<B: AutodiffBackend, T: Task<B>> Session<'_, B, T> {
             assert!(is_known, "the task's `evaluate` gives `{name}`, which is not in `evaluated` of its description");
         }
         values
-    }
-
-    /// Saves unless a callback drops it. `state` is what the checkpoint holds; without one, the state of now.
-    ///
-    /// Weights that a checkpoint holds already are not written again: it gets the tags. An error is about the weights; a
-    /// folder that cannot be written does not end a run.
-    pub(crate) fn save(&mut self, state: Option<Snapshot>) -> Result<(), TrainError> {
-        self.check_unchecked()?;
-        let wanted = self.run.state.pending.save.join(", ");
-        let outcome = self.fire(Hook::SaveBegin, &wanted, Shown::Nothing);
-        let mut tags = std::mem::take(&mut self.run.state.pending.save);
-        if outcome.controls.skip.is_some() {
-            return Ok(());
-        }
-        tags.retain(|tag| !tag.is_empty());
-        let started = Instant::now();
-        let state = match state {
-            Some(state) => state,
-            None => self.snapshot(ResumePoint::AfterSave(tags.clone())),
-        };
-        match self.write(state, &tags) {
-            Ok(checkpoint) => {
-                let (progress, seconds) = (self.run.current_progress(), started.elapsed().as_secs_f64());
-                self.clock.set(Part::Checkpoint, seconds);
-                self.observer.observe(&RunEvent::Saved { progress, checkpoint: &checkpoint, tags: &tags, seconds });
-                self.saved = Some(checkpoint);
-                self.fire(Hook::SaveEnd, &tags.join(", "), Shown::Nothing);
-            }
-            Err(error) => {
-                let progress = self.run.current_progress();
-                self.observer.observe(&RunEvent::SaveFailed { progress, error: &error.to_string() });
-            }
-        }
-        Ok(())
     }
 }

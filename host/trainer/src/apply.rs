@@ -8,8 +8,7 @@ use host_callback::{Consequence, FailureRecord, Hook, Moment, Outcome, Saved};
 
 use crate::{
     Ending, RunEvent,
-    checkpoint::{Content, RunState, Snapshot, model_bytes, optimizer_bytes},
-    error::CheckpointError,
+    checkpoint::{RunState, Snapshot},
     session::Session,
     state::ResumePoint,
     task::Task,
@@ -58,6 +57,8 @@ impl<B: AutodiffBackend, T: Task<B>> Session<'_, B, T> {
     /// Puts weights and optimizer state back, or refuses to.
     fn restore(&mut self, moment: &Moment, outcome: &mut Outcome) {
         let Some(asked) = outcome.controls.restore.clone() else { return };
+        // What is being written is what was saved last.
+        self.finish_writing();
         let restored = self.store.find(&asked.what).and_then(|checkpoint| {
             self.run.load_weights(&checkpoint)?;
             // Where a rank is lost, the next step says so.
@@ -123,23 +124,5 @@ impl<B: AutodiffBackend, T: Task<B>> Session<'_, B, T> {
             data: run.data_identity(),
         };
         Snapshot { state, callbacks: states }
-    }
-
-    /// Makes a checkpoint of the weights that stand durable and tags it; returns its name.
-    pub(crate) fn write(&mut self, snapshot: Snapshot, tags: &[String]) -> Result<String, CheckpointError> {
-        if let Some(name) = &self.saved {
-            self.store.tag(name, tags)?;
-            return Ok(name.clone());
-        }
-        let run = &*self.run;
-        let model = run.model();
-        let content = Content {
-            state: snapshot.state,
-            callbacks: snapshot.callbacks,
-            model: model_bytes::<B, _>(model, &run.parameters),
-            optimizer: optimizer_bytes(model, &run.optimizer, &run.parameters),
-        };
-        let checkpoint = self.store.save(content, tags)?;
-        Ok(checkpoint.path().file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default())
     }
 }

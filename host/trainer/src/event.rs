@@ -93,7 +93,7 @@ pub enum RunEvent<'a> {
         checkpoint: &'a str,
         /// Its tags.
         tags: &'a [String],
-        /// Wall-clock seconds that it took.
+        /// Seconds that the loop spent on it.
         seconds: f64,
     },
     /// A checkpoint could not be written; the run goes on and older ones are as they were.

@@ -39,6 +39,7 @@ mod prepare;
 mod random;
 mod ranks;
 mod run;
+mod saving;
 mod session;
 mod settings;
 mod span;

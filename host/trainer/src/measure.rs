@@ -68,7 +68,7 @@ const TIMES: [(Part, &str, &str); 8] = [
     (Part::Optimizer, "time/optimizer", "part of it that was spent on clipping and the update"),
     (Part::Callbacks, "time/callbacks", "time in callbacks from the end of the step before to that of the last one"),
     (Part::Evaluation, "time/evaluation", "wall-clock time of the last evaluation"),
-    (Part::Checkpoint, "time/checkpoint", "wall-clock time of the last checkpoint"),
+    (Part::Checkpoint, "time/checkpoint", "time that the loop spent on the last checkpoint"),
 ];
 
 /// The measurements of a run by their number.
@@ -232,12 +232,7 @@ impl<B: AutodiffBackend, T: Task<B>> Meter<'_, B, T> {
                 // What was measured earlier in the step is still known.
                 _ => continue,
             };
-            let mut wanted = Wanted::none(self.parameters.len());
-            for statistic in statistics {
-                for (_, max) in statistic.needs().filter(|(needed, _)| *needed == subject) {
-                    wanted.add(statistic.members(), max);
-                }
-            }
+            let wanted = Wanted::by(statistics, subject, self.parameters.len());
             self.current.statistics_mut(subject).measure::<B, _>(model, tensors, self.parameters, &wanted);
         }
     }

@@ -13,7 +13,8 @@ use crate::{
     guarded::{Panicked, guarded},
     measure::{Meter, Part, Shown, StepClock},
     ranks::Order,
-    state::{LoopState, ResumePoint},
+    saving::Writing,
+    state::{LoopState, ResumePoint, Saving},
     task::Task,
 };
 
@@ -38,6 +39,8 @@ pub(crate) struct Session<'a, B: AutodiffBackend, T: Task<B>> {
     pub(crate) order: Option<(u64, Vec<usize>)>,
     /// The checkpoint that was saved since the last step and holds exactly the weights that stand, if there is one.
     pub(crate) saved: Option<String>,
+    /// What becomes of the checkpoint that is being written.
+    pub(crate) writing: Writing,
     /// A callback that must not be missing and has failed for good.
     pub(crate) guard_lost: Option<Ending>,
     /// Who skipped the last batch that was skipped.
@@ -58,8 +61,7 @@ impl<'a, B: AutodiffBackend, T: Task<B>> Session<'a, B, T> {
         stop: &'a StopFlag,
     ) -> Self {
         // Whoever resumes may keep new checkpoints apart from the one that it goes on from.
-        let is_there = |name: &String| store.list().is_ok_and(|list| list.iter().any(|(there, _)| there == name));
-        let saved = run.resumed_from.take().filter(is_there);
+        let saved = run.resumed_from.take().filter(|name| store.has(name));
         Self {
             current: Current::new(&run.description),
             unchecked: None,
@@ -69,6 +71,7 @@ impl<'a, B: AutodiffBackend, T: Task<B>> Session<'a, B, T> {
             failure_is_told: false,
             order: None,
             saved,
+            writing: Writing::default(),
             guard_lost: None,
             skipped_by: String::new(),
             started: Instant::now(),
@@ -95,6 +98,7 @@ impl<'a, B: AutodiffBackend, T: Task<B>> Session<'a, B, T> {
             let step = self.run.state.step;
             Err(panicked.in_place(step, || format!("after {step} steps")))
         });
+        self.end_save();
         let (ending, error) = match trained {
             Ok(ending) => (ending, None),
             Err(error) => self.fail(error),
@@ -151,16 +155,14 @@ impl<'a, B: AutodiffBackend, T: Task<B>> Session<'a, B, T> {
     fn begin(&mut self) {
         match std::mem::take(&mut self.run.resume) {
             ResumePoint::AfterSave(tags) => {
-                if let Some(checkpoint) = &self.saved {
-                    let progress = self.run.current_progress();
-                    self.observer.observe(&RunEvent::Saved { progress, checkpoint, tags: &tags, seconds: 0.0 });
-                }
-                self.fire(Hook::SaveEnd, &tags.join(", "), Shown::Nothing);
+                let checkpoint = self.saved.clone().unwrap_or_default();
+                self.run.state.saving = Some(Saving { checkpoint, tags, due: 0 });
+                self.end_save();
             }
             ResumePoint::Boundary if self.run.state.occurrences[Hook::TrainBegin.index()] == 0 => {
                 self.fire(Hook::TrainBegin, "", Shown::Nothing);
             }
-            ResumePoint::Boundary => {}
+            ResumePoint::Boundary | ResumePoint::Saving => {}
         }
     }
 
@@ -215,6 +217,7 @@ impl<'a, B: AutodiffBackend, T: Task<B>> Session<'a, B, T> {
         let state = &self.run.state;
         let evaluate = ending.is_final() && state.step > 0 && state.evaluated_at != Some(state.step);
         let before = self.snapshot(ResumePoint::Boundary);
+        self.end_save();
         if evaluate {
             self.evaluate()?;
         }

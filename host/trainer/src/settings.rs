@@ -32,6 +32,9 @@ pub struct Settings {
     pub log_every: Span,
     /// How often to save a checkpoint; `None` for only at the end and when a callback asks.
     pub save_every: Option<Span>,
+    /// Steps that the loop may go on while a checkpoint is written: its `save-end` comes after them, or before the next
+    /// checkpoint or the end of the run where that is earlier. 0 for none: the loop waits, and `save-end` comes at once.
+    pub save_async: u64,
     /// How many of the newest checkpoints to keep besides those with a tag; at least 1.
     pub keep: usize,
     /// Largest global L2 norm of the gradients; 0 for no limit.
@@ -47,7 +50,7 @@ pub struct Settings {
 
 impl Settings {
     /// Settings with the defaults that the program has too, for a run of some length: batches of 32, an evaluation
-    /// every epoch, a log record every 10 steps, AdamW at a learning rate of 1e-3, with all parameters in the group
+    /// every epoch, a log record every 10 steps, checkpoints that the loop waits for, AdamW at a learning rate of 1e-3, with all parameters in the group
     /// `all`.
     pub fn new(name: impl Into<String>, length: Span) -> Self {
         Self {
@@ -61,6 +64,7 @@ impl Settings {
             evaluate_every: Some(Span::Epochs(1)),
             log_every: Span::Steps(10),
             save_every: None,
+            save_async: 0,
             keep: 2,
             clip_norm: 0.0,
             clip_value: 0.0,

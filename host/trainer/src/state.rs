@@ -43,6 +43,21 @@ pub(crate) struct LoopState {
     /// The step of the last evaluation.
     pub(crate) evaluated_at: Option<u64>,
     pub(crate) pending: Pending,
+    /// The checkpoint that is being written, whose `save-end` is still to be sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) saving: Option<Saving>,
+}
+
+/// A checkpoint between its `save-begin` and its `save-end`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) struct Saving {
+    /// Its folder's name.
+    pub(crate) checkpoint: String,
+    /// The tags that point to it.
+    pub(crate) tags: Vec<String>,
+    /// After this many steps `save-end` is sent at the latest.
+    pub(crate) due: u64,
 }
 
 /// A mean in the making.
@@ -85,6 +100,8 @@ pub(crate) enum ResumePoint {
     Boundary,
     /// The checkpoint was saved in the course of a step: `save-end` with these tags comes first.
     AfterSave(Vec<String>),
+    /// It was saved in the course of a step, and `save-end` comes when it is due.
+    Saving,
 }
 
 impl LoopState {

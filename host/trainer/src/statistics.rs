@@ -97,13 +97,13 @@ impl Statistic {
     }
 
     /// What has to be known before it can be read.
-    pub(crate) fn needs(&self) -> impl Iterator<Item = (Subject, bool)> {
+    fn needs(&self) -> impl Iterator<Item = (Subject, bool)> {
         let also = (self.figure == Figure::Ratio).then_some((Subject::Parameters, false));
         [(self.subject, self.figure == Figure::Max)].into_iter().chain(also)
     }
 
     /// The positions of the parameters that it is about.
-    pub(crate) fn members(&self) -> &[usize] {
+    fn members(&self) -> &[usize] {
         &self.members
     }
 
@@ -165,7 +165,7 @@ pub(crate) struct Wanted {
 
 impl Wanted {
     /// None of so many parameters.
-    pub(crate) fn none(parameters: usize) -> Self {
+    fn none(parameters: usize) -> Self {
         Self { parameters: vec![false; parameters], max: false }
     }
 
@@ -174,8 +174,19 @@ impl Wanted {
         Self { parameters: vec![true; parameters], max: false }
     }
 
+    /// What some statistics need of a subject.
+    pub(crate) fn by(statistics: &[Statistic], subject: Subject, parameters: usize) -> Self {
+        let mut wanted = Self::none(parameters);
+        for statistic in statistics {
+            for (_, max) in statistic.needs().filter(|(needed, _)| *needed == subject) {
+                wanted.add(statistic.members(), max);
+            }
+        }
+        wanted
+    }
+
     /// Adds parameters by their positions.
-    pub(crate) fn add(&mut self, members: &[usize], max: bool) {
+    fn add(&mut self, members: &[usize], max: bool) {
         members.iter().for_each(|&at| self.parameters[at] = true);
         self.max |= max;
     }
@@ -383,8 +394,7 @@ mod tests {
         let gradients = pair.gradients(gradients);
         move |name| {
             let statistic = Statistic::named(name, &parameters, &groups)?;
-            let mut wanted = Wanted::none(parameters.len());
-            statistic.needs().for_each(|(_, max)| wanted.add(statistic.members(), max));
+            let wanted = Wanted::by(std::slice::from_ref(&statistic), statistic.subject, parameters.len());
             let mut own = Statistics::default();
             own.measure::<B, _>(&pair, Tensors::Gradients(&gradients), &parameters, &wanted);
             statistic.of(&own, &Statistics::default())

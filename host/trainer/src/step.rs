@@ -84,9 +84,8 @@ impl<B: AutodiffBackend, T: Task<B>> Session<'_, B, T> {
             let batches = self.next_samples();
             let step = self.run.state.step;
             self.run.freeze();
-            let vectors = self.is_read_ahead(&[Hook::Gradients, Hook::StepEnd, Hook::Log], |source| {
-                matches!(source, Source::Vector(_))
-            });
+            let is_vector = |source: &Source| matches!(source, Source::Vector(_)).then_some(());
+            let vectors = !self.read_ahead(&[Hook::Gradients, Hook::StepEnd, Hook::Log], is_vector).is_empty();
             let panicked = match self.all_passes(&batches, vectors)? {
                 Ok(done) => return Ok(done),
                 Err(panicked) => panicked,
@@ -104,14 +103,15 @@ impl<B: AutodiffBackend, T: Task<B>> Session<'_, B, T> {
         }
     }
 
-    /// Whether callbacks will read something of a kind at the next occurrence of one of these hooks.
-    pub(crate) fn is_read_ahead(&mut self, hooks: &[Hook], is_kind: impl Fn(&Source) -> bool) -> bool {
+    /// What callbacks will read at the next occurrence of these hooks, as far as it is wanted.
+    pub(crate) fn read_ahead<R>(&mut self, hooks: &[Hook], want: impl Fn(&Source) -> Option<R>) -> Vec<R> {
         let run = &mut *self.run;
-        hooks.iter().any(|&hook| {
-            let occurrence = run.state.occurrences[hook.index()] + 1;
-            let keys = self.callbacks.reads(hook, occurrence);
-            keys.iter().any(|&key| is_kind(run.sources.get(key, &run.parameters)))
-        })
+        let mut wanted = Vec::new();
+        for &hook in hooks {
+            let keys = self.callbacks.reads(hook, run.state.occurrences[hook.index()] + 1);
+            wanted.extend(keys.iter().filter_map(|&key| want(run.sources.get(key, &run.parameters))));
+        }
+        wanted
     }
 
     fn count(&mut self, size: Size) {

@@ -12,7 +12,7 @@ use crate::{
     gradients::Clip,
     measure::{Part, Shown, Source},
     session::Session,
-    statistics::{Statistics, Subject, weights},
+    statistics::{Statistics, Subject, Tensors, Wanted, weights},
     task::Task,
 };
 
@@ -36,9 +36,11 @@ impl<B: AutodiffBackend, T: Task<B>> Session<'_, B, T> {
         let run = &*self.run;
         let limit = run.loop_knobs.clip_norm(&run.knobs);
         let after = Travelled { steps: before.steps + 1, ..*before };
-        if limit > 0.0 || run.settings.log_every.crossed(before, &after) {
+        let is_logged = run.settings.log_every.crossed(before, &after) || run.state.pending.log;
+        if limit > 0.0 || is_logged {
             self.current.gradient_norm::<T>(run.model(), &gradients, &run.parameters);
         }
+        self.measure_for_later(&gradients, if is_logged { &[Hook::StepEnd, Hook::Log] } else { &[Hook::StepEnd] });
         let outcome = self.fire(Hook::Gradients, "", Shown::Gradients(&gradients));
         let controls = &outcome.controls;
         let dropped = controls.skip.is_some() || controls.restore.is_some();
@@ -47,10 +49,11 @@ impl<B: AutodiffBackend, T: Task<B>> Session<'_, B, T> {
         if update == Update::Dropped {
             return Ok(None);
         }
-        let is_compared = self.is_read_ahead(
-            &[Hook::StepEnd],
-            |source| matches!(source, Source::Statistic(statistic) if statistic.subject == Subject::Updates),
-        );
+        let is_update = |source: &Source| match source {
+            Source::Statistic(statistic) => (statistic.subject == Subject::Updates).then_some(()),
+            _ => None,
+        };
+        let is_compared = !self.read_ahead(&[Hook::StepEnd], is_update).is_empty();
         let started = Instant::now();
         let old = is_compared.then(|| weights::<B, _>(self.run.model()));
         self.clip(&mut gradients);
@@ -59,6 +62,21 @@ impl<B: AutodiffBackend, T: Task<B>> Session<'_, B, T> {
         self.current.weights = Statistics::default();
         self.running.set(Part::Optimizer, started.elapsed().as_secs_f64());
         Ok(old)
+    }
+
+    /// Measures what callbacks will read of the gradients when they are not there any more.
+    fn measure_for_later(&mut self, gradients: &GradientsParams, hooks: &[Hook]) {
+        let statistics = self.read_ahead(hooks, |source| match source {
+            Source::Statistic(statistic) if statistic.subject == Subject::Gradients => Some(statistic.clone()),
+            _ => None,
+        });
+        if statistics.is_empty() {
+            return;
+        }
+        let run = &*self.run;
+        let wanted = Wanted::by(&statistics, Subject::Gradients, run.parameters.len());
+        let (tensors, own) = (Tensors::Gradients(gradients), self.current.statistics_mut(Subject::Gradients));
+        own.measure::<B, _>(run.model(), tensors, &run.parameters, &wanted);
     }
 
     /// An update of a loss that is not finite never happens: a callback dropped it, or asked to stop, or the run

@@ -74,6 +74,7 @@ fn train(settings: &Settings) -> Table {
         ("evaluate-every", every(settings.evaluate_every)),
         ("log-every", settings.log_every.to_string().into()),
         ("save-every", every(settings.save_every)),
+        ("save-async", whole(settings.save_async)),
         ("keep", whole(settings.keep as u64)),
         ("clip-norm", settings.clip_norm.into()),
         ("clip-value", settings.clip_value.into()),

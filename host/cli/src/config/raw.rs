@@ -94,6 +94,9 @@ pub(super) struct RawTrain {
     /// How often to save a checkpoint; "end" for only at the end and when a callback asks. Default "end".
     #[schemars(with = "Option<Cadence>")]
     pub(super) save_every: Option<String>,
+    /// Steps that go on while a checkpoint is written; its `save-end` comes after them. Default 0: the loop waits.
+    #[schemars(range(max = i64::MAX))]
+    pub(super) save_async: Option<u64>,
     /// How many of the newest checkpoints to keep besides those with a tag. Default 2.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub(super) keep: Option<usize>,

@@ -99,6 +99,7 @@ fn resolve_train(raw: RawTrain, findings: &mut Findings<'_>) -> Settings {
         evaluate_every: evaluate_every.0,
         log_every,
         save_every: save_every.0,
+        save_async: raw.save_async.unwrap_or(defaults.save_async),
         keep: raw.keep.unwrap_or(defaults.keep),
         clip_norm: raw.clip_norm.unwrap_or(defaults.clip_norm),
         clip_value: raw.clip_value.unwrap_or(defaults.clip_value),

@@ -7,6 +7,7 @@
 
 use std::{
     collections::BTreeMap,
+    ops::Range,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -64,8 +65,10 @@ impl Settling {
         self.files.insert(path, Tracked { settled: Some(print), pending: None });
     }
 
-    /// Takes a look: everything that is there, at a time that never goes back.
-    pub(super) fn look(&mut self, now: Duration, seen: &BTreeMap<PathBuf, Print>) -> Vec<Change> {
+    /// Takes a look: everything that is there, and between which times it was looked at. They never go back.
+    ///
+    /// However long the look takes, no file settles earlier than a quiet period after it was found changed.
+    pub(super) fn look(&mut self, looked: Range<Duration>, seen: &BTreeMap<PathBuf, Print>) -> Vec<Change> {
         for path in seen.keys() {
             if !self.files.contains_key(path) {
                 self.files.insert(path.clone(), Tracked::default());
@@ -80,7 +83,7 @@ impl Settling {
             }
             match &tracked.pending {
                 Some((pending, since)) if pending.as_ref() == found => {
-                    if now.saturating_sub(*since) >= Print::quiet(found, self.quiet) {
+                    if looked.start.saturating_sub(*since) >= Print::quiet(found, self.quiet) {
                         tracked.settled = found.cloned();
                         tracked.pending = None;
                         changes.push(match found {
@@ -89,7 +92,7 @@ impl Settling {
                         });
                     }
                 }
-                _ => tracked.pending = Some((found.cloned(), now)),
+                _ => tracked.pending = Some((found.cloned(), looked.end)),
             }
         }
         self.files.retain(|_, tracked| tracked.settled.is_some() || tracked.pending.is_some());
@@ -134,14 +137,20 @@ mod tests {
         Print { bytes: u64::from(content), sha256: content.to_string(), is_whole: content != CUT_OFF }
     }
 
+    /// A look that takes no time.
+    fn at(milliseconds: u64) -> Range<Duration> {
+        let time = Duration::from_millis(milliseconds);
+        time..time
+    }
+
     /// Looks at one file (0 for none) at times in milliseconds; tells what each look settled.
     fn play(settling: &mut Settling, looks: impl IntoIterator<Item = (u64, u8)>) -> Vec<(u64, u8)> {
         let mut told = Vec::new();
-        for (at, content) in looks {
+        for (now, content) in looks {
             let seen = (content > 0).then(|| (PathBuf::from("a"), print(content)));
-            for change in settling.look(Duration::from_millis(at), &seen.into_iter().collect()) {
+            for change in settling.look(at(now), &seen.into_iter().collect()) {
                 told.push((
-                    at,
+                    now,
                     match change {
                         Change::Content(_, print) => u8::try_from(print.bytes).unwrap(),
                         Change::Removed(_) => 0,
@@ -189,13 +198,25 @@ mod tests {
         let mut settling = with(0);
         let named = |n: u8| (PathBuf::from(format!("{n:03}")), print(n));
         let mut seen: BTreeMap<_, _> = (1..=100).map(named).collect();
-        assert!(settling.look(Duration::ZERO, &seen).is_empty());
+        assert!(settling.look(at(0), &seen).is_empty());
         seen.insert("007".into(), print(200));
-        let changes = settling.look(Duration::from_millis(300), &seen);
+        let changes = settling.look(at(300), &seen);
         assert_eq!(changes.len(), 99, "the one that changed waits");
         assert_eq!(settling.due(), Some(Duration::from_millis(600)));
-        assert_eq!(settling.look(Duration::from_millis(600), &seen).len(), 1);
+        assert_eq!(settling.look(at(600), &seen).len(), 1);
         assert_eq!((settling.due(), settling.all().count()), (None, 100));
+    }
+
+    #[test]
+    fn a_look_that_takes_long_settles_nothing_early() {
+        let mut settling = with(1);
+        let mut look = |from: u64, to: u64, content: u8| {
+            let seen = BTreeMap::from([(PathBuf::from("a"), print(content))]);
+            settling.look(at(from).start..at(to).start, &seen).len()
+        };
+        assert_eq!(look(0, 250, 2), 0, "it may have changed at 250");
+        assert_eq!((look(300, 500, 2), look(549, 549, 2)), (0, 0), "what was read may have been read at 549");
+        assert_eq!(look(550, 600, 2), 1);
     }
 
     proptest! {

@@ -135,7 +135,8 @@ impl Watch {
         }
         let folders = others.iter().map(|path| parent(path)).chain([self.folder.clone()]).collect();
         self.notifier.follow(&folders, others);
-        sightings.extend(self.settling.look(now, &seen).into_iter().map(Sighting::Settled));
+        let looked = now..self.began.elapsed();
+        sightings.extend(self.settling.look(looked, &seen).into_iter().map(Sighting::Settled));
         sightings
     }
 

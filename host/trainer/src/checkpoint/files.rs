@@ -166,7 +166,7 @@ pub(super) fn is_regular(path: &Path) -> bool {
 }
 
 /// Writes a checkpoint under `parent/name`; the folder appears when all of it is durable.
-pub(super) fn write(parent: &Path, name: &str, content: &Content) -> Result<Checkpoint, CheckpointError> {
+pub(super) fn write(parent: &Path, name: &str, content: &Content) -> Result<(), CheckpointError> {
     let path = parent.join(name);
     let failed = |source| CheckpointError::Io { action: "cannot write checkpoint", path: path.clone(), source };
     let beside = parent.join(format!(".{name}.{}", std::process::id()));
@@ -179,7 +179,7 @@ pub(super) fn write(parent: &Path, name: &str, content: &Content) -> Result<Chec
         drop(fs::remove_dir_all(&beside));
         return Err(failed(error));
     }
-    Ok(Checkpoint { path, step: content.state.run.step })
+    Ok(())
 }
 
 fn write_folder(folder: &Path, content: &Content) -> io::Result<()> {
@@ -200,7 +200,7 @@ fn write_folder(folder: &Path, content: &Content) -> io::Result<()> {
     }
     put(CALLBACKS, &serde_json::to_vec_pretty(&entries)?)?;
     let step = content.state.run.step;
-    let regular = matches!(content.state.resume, ResumePoint::AfterSave(_));
+    let regular = content.state.resume != ResumePoint::Boundary;
     let manifest = Manifest { format: FORMAT, host: env!("CARGO_PKG_VERSION").into(), step, regular, files };
     write_durably(&folder.join(MANIFEST), &serde_json::to_vec_pretty(&manifest)?)?;
     sync_folder(folder)

@@ -66,17 +66,33 @@ impl Store {
         Ok(Self { folder: folder.to_owned(), keep: keep.max(1), tags: read_tags(folder)? })
     }
 
-    /// Writes a checkpoint, gives it tags, and deletes what is not kept any more.
-    ///
-    /// The content is told the tags as they will be.
-    pub(crate) fn save(&mut self, mut content: Content, tags: &[String]) -> Result<Checkpoint, CheckpointError> {
-        let step = content.state.run.step;
+    /// The name that a new checkpoint of a step gets.
+    pub(crate) fn next_name(&self, step: u64) -> Result<String, CheckpointError> {
         let taken = places(&self.folder)?.into_iter().filter(|place| place.step == step).map(|place| place.copy);
-        let place = Place { step, copy: taken.max().map_or(0, |copy| copy + 1) };
-        content.state.tags = self.tags_with(tags, &place.name());
-        let checkpoint = files::write(&self.folder, &place.name(), &content)?;
-        self.tag(&place.name(), tags)?;
-        Ok(checkpoint)
+        Ok(Place { step, copy: taken.max().map_or(0, |copy| copy + 1) }.name())
+    }
+
+    /// What writes a checkpoint under a new name, on whatever thread. The content is told the tags as they will be;
+    /// [`tag`](Self::tag) points them to it afterwards.
+    pub(crate) fn writer(
+        &self,
+        name: &str,
+        mut content: Content,
+        tags: &[String],
+    ) -> impl FnOnce() -> Result<(), CheckpointError> + Send + 'static {
+        content.state.tags = self.tags_with(tags, name);
+        let (folder, name) = (self.folder.clone(), name.to_owned());
+        move || files::write(&folder, &name, &content)
+    }
+
+    /// Whether there is a checkpoint of this name.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        Place::parse(name).is_some() && self.folder.join(name).is_dir()
+    }
+
+    /// A checkpoint could not even be tried.
+    pub(crate) fn failed(&self, source: io::Error) -> CheckpointError {
+        CheckpointError::Io { action: "cannot write checkpoint in", path: self.folder.clone(), source }
     }
 
     /// Points tags to a checkpoint that is there, and deletes what is not kept any more.

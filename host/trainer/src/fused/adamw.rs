@@ -2,9 +2,10 @@
 //!
 //! Loshchilov and Hutter, "Decoupled Weight Decay Regularization" (2019), algorithm 2, on weights `w` with the gradient
 //! `g` in the `t`-th update: `m = β1 m + (1 - β1) g`, `v = β2 v + (1 - β2) g^2`, and
-//! `w = w (1 - rate decay) - rate (m / (1 - β1^t)) / (sqrt(v / (1 - β2^t)) + ε)`. The order of operations and each
-//! rounding are those of burn's `AdamW`, so the bits are the same, but that a moment below the smallest normal number
-//! becomes 0. Main function: [`adamw`].
+//! `w = w (1 - rate decay) - rate (m / (1 - β1^t)) / (sqrt(v / (1 - β2^t)) + ε)`. Division takes most of the time: there is
+//! one for each weight, and what is the same for all of them is divided once. So weights differ from those of burn's
+//! `AdamW` in the last bits. Moments do not, but that one below the smallest normal number becomes 0. Main function:
+//! [`adamw`].
 
 use burn::tensor::{backend::Backend, ops::FloatTensor};
 
@@ -46,9 +47,10 @@ struct Numbers {
     betas: [f32; 2],
     /// What a new gradient counts for in each moment.
     shares: [f32; 2],
-    /// What each moment is divided by, so that the zeros of its beginning don't count.
-    corrections: [f32; 2],
+    /// The second moment times this is what it would be without the zeros that it began with.
+    correction: f32,
     epsilon: f32,
+    /// The learning rate, with the correction of the first moment.
     rate: f32,
     /// What is left of a weight.
     left: f32,
@@ -57,12 +59,13 @@ struct Numbers {
 impl AdamW {
     fn numbers(&self) -> Numbers {
         let betas = [self.betas.0, self.betas.1];
+        let corrections = betas.map(|beta| 1.0 / (1.0 - f64::from(beta.powi(self.time as i32))));
         Numbers {
             betas,
             shares: betas.map(|beta| 1.0 - beta),
-            corrections: betas.map(|beta| 1.0 - beta.powi(self.time as i32)),
+            correction: corrections[1] as f32,
             epsilon: self.epsilon,
-            rate: self.rate as f32,
+            rate: (self.rate * corrections[0]) as f32,
             left: (1.0 - self.rate * f64::from(self.decay as f32)) as f32,
         }
     }
@@ -74,9 +77,8 @@ kernels! {
         for ((weight, (first, second)), gradient) in weights.iter_mut().zip(moments).zip(gradient) {
             *first = kept(*first * numbers.betas[0] + gradient * numbers.shares[0]);
             *second = kept(*second * numbers.betas[1] + (gradient * gradient) * numbers.shares[1]);
-            let spread = (*second / numbers.corrections[1]).sqrt() + numbers.epsilon;
-            let step = *first / numbers.corrections[0] / spread;
-            *weight = *weight * numbers.left - step * numbers.rate;
+            let spread = (*second * numbers.correction).sqrt() + numbers.epsilon;
+            *weight = *weight * numbers.left - *first * numbers.rate / spread;
         }
     }
 }
@@ -93,7 +95,7 @@ mod tests {
     use crate::fused::{
         operation::{primitive, tensor},
         simd::chosen::at_each_level,
-        testing::{bits, numbers, with_threads},
+        testing::{bits, near, numbers, with_threads},
     };
 
     fn matrix(numbers: Vec<f32>, shape: [usize; 2]) -> Tensor<Flex, 2> {
@@ -137,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_burns_adamw_to_the_bit() {
+    fn it_is_burns_adamw_with_the_same_moments_and_the_same_bits_everywhere() {
         for (shape, decay) in [([1, 1], 0.1), ([3, 67], 0.0), ([200, 301], 0.01), ([0, 4], 0.1)] {
             let rule = AdamWConfig::new().with_beta_1(0.9).with_beta_2(0.99).with_epsilon(1e-8);
             let rule = rule.with_weight_decay(decay as f32).build();
@@ -146,13 +148,15 @@ mod tests {
                 (weights, state) = rule.step(3e-3, weights, gradient, state);
             }
             let momentum = state.unwrap().momentum;
-            let theirs = [weights, momentum.moment_1, momentum.moment_2].map(bits_of);
-            assert!(ours(shape, decay) == theirs, "{shape:?}");
+            let once = ours(shape, decay);
+            assert!(once[1..] == [momentum.moment_1, momentum.moment_2].map(bits_of), "{shape:?}");
+            let floats = |bits: Vec<u32>| bits.into_iter().map(f32::from_bits).collect::<Vec<_>>();
+            near(&format!("{shape:?}"), &floats(once[0].clone()), &floats(bits_of(weights)), 1e-6);
             for threads in 1..=3 {
-                assert!(with_threads(threads, || ours(shape, decay)) == theirs, "{shape:?}: {threads} threads");
+                assert!(with_threads(threads, || ours(shape, decay)) == once, "{shape:?}: {threads} threads");
             }
             for (level, ours) in at_each_level(|| with_one_task(shape, decay)) {
-                assert!(ours == theirs, "{shape:?}: {level:?}");
+                assert!(ours == once, "{shape:?}: {level:?}");
             }
         }
     }

@@ -70,6 +70,60 @@ fn b20_save_end_comes_when_the_checkpoint_is_whole() {
     assert_eq!(entries(&part.folder), ["step-3", "step-4"], "nothing else is left");
 }
 
+/// Every fifth step of 16 saves; what is begun and ended when.
+fn saves_of(save_async: u64, decide: fn(&Seen) -> Vec<Decision>) -> (Vec<String>, Part) {
+    let mut rig = Rig::new(8);
+    (rig.settings.save_every, rig.settings.save_async) = (Some(Span::Steps(5)), save_async);
+    let folder = rig.next_folder();
+    let look = move |seen: &Seen, history: &[Seen]| {
+        if seen.hook == Hook::SaveEnd {
+            let begun = history.iter().rfind(|seen| seen.hook == Hook::SaveBegin).unwrap();
+            let path = folder.join(format!("step-{}", begun.step()));
+            assert_eq!(Checkpoint::open(&path).unwrap().step(), begun.step(), "it is whole");
+        }
+        decide(seen)
+    };
+    let part = rig.run([Script::new("looks", look)]).completed();
+    (part.hooks().into_iter().filter(|hook| hook.starts_with("save-")).collect(), part)
+}
+
+#[test]
+fn b20_save_end_comes_when_it_is_due_and_before_the_next_checkpoint_and_the_end() {
+    let nothing = |_: &Seen| Vec::new();
+    let ends_at = |save_async| {
+        let (hooks, part) = saves_of(save_async, nothing);
+        let told: Vec<u64> =
+            part.told("saved").iter().map(|saved| saved["progress"]["step"].as_u64().unwrap()).collect();
+        let (begun, ended): (Vec<_>, Vec<_>) = hooks.iter().partition(|hook| hook.starts_with("save-begin"));
+        assert_eq!(begun, ["save-begin@5", "save-begin@10", "save-begin@15", "save-begin@16"]);
+        assert!(hooks.chunks(2).all(|pair| pair[1].starts_with("save-end")), "one after the other: {hooks:?}");
+        assert_eq!(
+            ended,
+            told.iter().map(|step| format!("save-end@{step}")).collect::<Vec<_>>().iter().collect::<Vec<_>>()
+        );
+        told
+    };
+    assert_eq!(ends_at(0), [5, 10, 15, 16]);
+    assert_eq!(ends_at(1), [6, 11, 16, 16]);
+    assert_eq!(ends_at(4), [9, 14, 16, 16]);
+    assert_eq!(ends_at(100), [10, 15, 16, 16]);
+}
+
+#[test]
+fn a_checkpoint_that_is_being_written_can_be_restored() {
+    let restore = |seen: &Seen| match (seen.hook, seen.step()) {
+        (Hook::StepEnd, 5) => vec![save("mine")],
+        (Hook::StepBegin, 5) => vec![Decision::Restore("mine".into())],
+        (Hook::StepEnd, 7) => vec![Decision::Restore("last".into())],
+        _ => Vec::new(),
+    };
+    let (hooks, part) = saves_of(4, restore);
+    assert_eq!(part.refusals(), Vec::<String>::new());
+    let from = |restored: &&serde_json::Value| restored["step"].as_u64().unwrap();
+    assert_eq!(part.told("restored").iter().map(from).collect::<Vec<_>>(), [5, 5]);
+    assert_eq!(hooks[..2], ["save-begin@5", "save-end@9"], "that is told when it is due all the same");
+}
+
 #[test]
 fn b3_state_is_stored_after_everybody_has_seen_the_event() {
     let asks = |name, order| {

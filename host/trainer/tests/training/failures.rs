@@ -120,6 +120,27 @@ fn b25_a_checkpoint_that_cannot_be_written_is_told_and_the_run_goes_on() {
 }
 
 #[test]
+fn b25_a_checkpoint_whose_writing_fails_meanwhile_is_told_when_it_is_due() {
+    for (save_async, told_at) in [(0, 2), (1, 3), (100, 4)] {
+        let mut rig = Rig::new(3);
+        (rig.settings.save_every, rig.settings.save_async) = (Some(Span::Steps(2)), save_async);
+        // Where the checkpoint is put together.
+        let place = rig.next_folder().join(format!(".step-2.{}", std::process::id()));
+        let block = move |seen: &Seen, _: &[Seen]| {
+            if seen.is(Hook::SaveBegin, 2) {
+                fs::create_dir(&place).unwrap();
+            }
+            Vec::new()
+        };
+        let part = rig.run([Script::new("blocks", block)]).completed();
+        let told = part.told("save-failed");
+        assert_eq!((told.len(), told[0]["progress"]["step"].as_u64()), (1, Some(told_at)), "{save_async}");
+        assert_eq!((part.count(Hook::SaveBegin), part.count(Hook::SaveEnd)), (3, 2), "{save_async}");
+        assert_eq!(part.checkpoints(), ["step-4", "step-6"], "{save_async}");
+    }
+}
+
+#[test]
 fn a_guard_that_is_lost_ends_the_run() {
     for (what, at) in [("in an event", Some(Hook::StepEnd)), ("when it is asked for its state", None)] {
         let mut rig = Rig::new(2);

@@ -2,10 +2,13 @@
 //!
 //! What the values are is in `order` and `numerics`.
 
-use host_callback::Hook;
+use host_callback::{Decision, Hook};
 use host_trainer::Span;
 
-use crate::{rig::Rig, script::Script};
+use crate::{
+    rig::Rig,
+    script::{Script, Seen},
+};
 
 /// Runs 8 steps of 2 micro-batches; says how many batches were measured.
 fn measured(log_every: u64, script: Script) -> usize {
@@ -31,20 +34,52 @@ fn a_value_is_computed_when_somebody_reads_it() {
 
 #[test]
 fn statistics_of_gradients_are_computed_when_somebody_reads_them() {
-    // A value that was computed in a step is known until its end: so it shows whether it was.
-    let late = || Script::silent("late").listens(&[Hook::StepEnd], 1, &["gradient-norm"]);
-    let known = |rig: &Rig, scripts: Vec<Script>| {
-        let part = rig.run(scripts).completed();
-        part.seen().iter().filter(|seen| seen.value("gradient-norm").is_some()).count()
+    // What was computed in a step is known until its end, and a request makes a log record of each step: the norm in a
+    // record shows whether it was computed.
+    let logs = || {
+        let ask = |seen: &Seen, _: &[Seen]| if seen.hook == Hook::StepEnd { vec![Decision::Log] } else { Vec::new() };
+        Script::new("logs", ask).listens(&[Hook::StepEnd], 1, &[])
     };
+    let known = |rig: &Rig, script: Script| {
+        let part = rig.run([logs(), script]).completed();
+        assert_eq!(part.told("logged").len(), 8);
+        let has_norm = |record: &&&serde_json::Value| {
+            record["values"].as_array().unwrap().iter().any(|value| value[0] == "gradient-norm")
+        };
+        part.told("logged").iter().filter(has_norm).count()
+    };
+    let reads = |hook, every, name: &str| Script::silent("reads").listens(&[hook], every, &[name]);
     let mut rig = Rig::new(4);
-    assert_eq!(known(&rig, vec![late()]), 0, "nobody reads at `gradients`");
-    let early = Script::silent("early").listens(&[Hook::Gradients], 4, &["gradient-nonfinite"]);
-    assert_eq!(known(&rig, vec![late(), early]), 2, "at every fourth step");
+    assert_eq!(known(&rig, reads(Hook::StepEnd, 1, "loss")), 0, "nobody reads them");
+    assert_eq!(known(&rig, reads(Hook::Gradients, 4, "gradient-nonfinite")), 2, "at every fourth step");
+    assert_eq!(known(&rig, reads(Hook::StepEnd, 2, "gradient-max")), 4, "after the update, at every second step");
+    assert_eq!(known(&rig, reads(Hook::StepEnd, 1, "gradient-norm/bias")), 0, "not all of them");
+    assert_eq!(known(&rig, reads(Hook::StepBegin, 1, "gradient-norm")), 0, "where there are none");
     rig.settings.log_every = Span::Steps(2);
-    assert_eq!(known(&rig, vec![late()]), 4, "for the log");
+    assert_eq!(known(&rig, reads(Hook::StepEnd, 1, "loss")), 4, "for the log");
     rig.settings.clip_norm = 1.0;
-    assert_eq!(known(&rig, vec![late()]), 8, "for clipping");
+    assert_eq!(known(&rig, reads(Hook::StepEnd, 1, "loss")), 8, "for clipping");
+}
+
+#[test]
+fn statistics_of_gradients_are_known_after_the_update_where_they_are_read() {
+    let names = ["gradient-norm", "gradient-max/bias", "gradient-nonfinite"];
+    let mut rig = Rig::new(4);
+    rig.settings.log_every = Span::Steps(3);
+    let early = Script::silent("early").listens(&[Hook::Gradients], 1, &names);
+    let part = rig.run([early, Script::silent("late").listens(&[Hook::StepEnd, Hook::Log], 1, &names)]).completed();
+    let [early, late] = [0, 1].map(|at| part.logs[at].borrow().clone());
+    let alone = rig.run([Script::silent("late").listens(&[Hook::StepEnd, Hook::Log], 1, &names)]).completed();
+    assert_eq!(alone.seen(), late, "whoever else reads them");
+    assert_eq!(late.iter().filter(|seen| seen.hook == Hook::Log).count(), 2);
+    for seen in &late {
+        // The hook `gradients` comes before the step is counted.
+        let then = early.iter().find(|early| early.step() + 1 == seen.step()).unwrap();
+        for name in names {
+            assert_eq!(seen.value(name), then.value(name), "{name} at {}", seen.hook);
+            assert!(seen.value(name).is_some(), "{name} at {}", seen.hook);
+        }
+    }
 }
 
 #[test]

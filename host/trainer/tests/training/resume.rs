@@ -98,9 +98,7 @@ fn last(part: &Part) -> &str {
 }
 
 /// Compares a whole run with ones that were interrupted after so many steps.
-fn interrupted(after: impl Fn(u64) -> bool, reads_are_free: bool) {
-    let mut rig = rig();
-    rig.reads_are_free = reads_are_free;
+fn interrupted(mut rig: Rig, after: impl Fn(u64) -> bool) {
     let whole = rig.run(scripts()).completed();
     let steps = whole.report.progress.step;
     assert!((38..60).contains(&steps), "{steps}");
@@ -114,31 +112,51 @@ fn interrupted(after: impl Fn(u64) -> bool, reads_are_free: bool) {
     }
 }
 
-#[test]
-fn b1_b26_a_run_that_was_interrupted_after_any_step_is_the_same_run() {
+/// The same after every step.
+fn interrupted_anywhere(rig: fn() -> Rig) {
     // On several threads: writing checkpoints waits for the disk.
     const THREADS: u64 = 4;
     std::thread::scope(|scope| {
         for thread in 0..THREADS {
-            scope.spawn(move || interrupted(|step| step % THREADS == thread, true));
+            scope.spawn(move || interrupted(rig(), |step| step % THREADS == thread));
         }
     });
 }
 
 #[test]
+fn b1_b26_a_run_that_was_interrupted_after_any_step_is_the_same_run() {
+    interrupted_anywhere(rig);
+}
+
+/// Writes checkpoints while the loop goes on: some end when they are due, some before the next one.
+fn rig_that_goes_on() -> Rig {
+    let mut rig = rig();
+    rig.settings.save_async = 3;
+    rig
+}
+
+#[test]
+fn b26_a_run_whose_checkpoints_are_written_meanwhile_is_the_same_run_after_any_step() {
+    interrupted_anywhere(rig_that_goes_on);
+}
+
+#[test]
 fn b26_a_run_that_was_interrupted_is_the_same_run_where_reading_costs_time() {
     // Other values are known there: every fourth step is enough to see that.
-    interrupted(|step| step % 4 == 1, false);
+    let mut rig = rig();
+    rig.reads_are_free = false;
+    interrupted(rig, |step| step % 4 == 1);
 }
 
 #[test]
 fn b26_a_run_goes_on_from_any_of_its_checkpoints() {
-    let rig = rig();
-    let whole = rig.run(scripts()).completed();
-    assert!(whole.checkpoints().len() >= 10, "{:?}", whole.checkpoints());
-    for name in whole.checkpoints() {
-        let rest = rig.resume(&whole, name, scripts()).completed();
-        same(name, &rest, &whole);
+    for rig in [rig(), rig_that_goes_on()] {
+        let whole = rig.run(scripts()).completed();
+        assert!(whole.checkpoints().len() >= 10, "{:?}", whole.checkpoints());
+        for name in whole.checkpoints() {
+            let rest = rig.resume(&whole, name, scripts()).completed();
+            same(name, &rest, &whole);
+        }
     }
 }
 

@@ -94,6 +94,7 @@ impl Rig {
             evaluate_every: None,
             log_every: Span::Steps(1000),
             save_every: None,
+            save_async: 0,
             keep: 2,
             clip_norm: 0.0,
             clip_value: 0.0,

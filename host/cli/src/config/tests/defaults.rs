@@ -30,6 +30,7 @@ drop-last = true
 evaluate-every = "end"
 log-every = "5st"
 save-every = "100st"
+save-async = 20
 keep = 3
 clip-norm = 1.0
 clip-value = 0.5
@@ -74,7 +75,8 @@ fn a_small_file_gets_the_documented_defaults() {
     assert_eq!((settings.name.as_str(), settings.seed, plan.device), ("train", 0, DeviceChoice::Auto));
     assert_eq!((settings.length, settings.until, plan.ranks), (Span::Epochs(2), None, 1));
     assert_eq!((settings.batch_size, settings.accumulation, settings.drop_last, settings.keep), (32, 1, false, 2));
-    assert_eq!((settings.evaluate_every, settings.save_every), (Some(Span::Epochs(1)), None));
+    let saves = (settings.evaluate_every, settings.save_every, settings.save_async);
+    assert_eq!(saves, (Some(Span::Epochs(1)), None, 0));
     assert_eq!((settings.log_every, settings.clip_norm, settings.clip_value), (Span::Steps(10), 0.0, 0.0));
     assert_eq!(settings.optimizer, OptimizerRule::Adamw { beta1: 0.9, beta2: 0.999, epsilon: 1e-8 });
     let group = &settings.groups[0];
@@ -94,7 +96,8 @@ fn everything_that_is_written_counts() {
     let plan = plan(FULL, &[]);
     let settings = &plan.settings;
     assert_eq!(settings.length, Span::Time(Duration::from_secs(600)));
-    assert_eq!((settings.evaluate_every, settings.save_every), (None, Some(Span::Steps(100))));
+    let saves = (settings.evaluate_every, settings.save_every, settings.save_async);
+    assert_eq!(saves, (None, Some(Span::Steps(100)), 20));
     assert_eq!(settings.optimizer, OptimizerRule::Sgd { momentum: 0.9, dampening: 0.1, nesterov: true });
     let groups: Vec<_> = settings.groups.iter().map(|g| (g.name.as_str(), g.learning_rate, g.weight_decay)).collect();
     assert_eq!(groups, [("no-decay", 0.1, 0.0), ("rest", 0.1, 1e-4)]);
