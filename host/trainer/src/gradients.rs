@@ -11,6 +11,8 @@ use burn::{
     },
 };
 
+use crate::fused;
+
 /// Sums the gradients of micro-batches; with a single one, its gradients are taken as they are.
 pub(crate) struct Sum<M> {
     accumulator: GradientsAccumulator<M>,
@@ -77,7 +79,7 @@ impl Clip {
 
     fn one<I: Backend, const D: usize>(&self, gradient: Tensor<I, D>) -> Tensor<I, D> {
         let gradient = if self.value == 0.0 { gradient } else { gradient.clamp(-self.value, self.value) };
-        if self.factor == 1.0 { gradient } else { gradient.mul_scalar(self.factor) }
+        if self.factor == 1.0 { gradient } else { fused::scale(gradient, self.factor) }
     }
 }
 

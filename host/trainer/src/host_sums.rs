@@ -9,9 +9,9 @@ use burn::{
     backend::Flex,
     tensor::{DType, Tensor, backend::Backend},
 };
-use burn_flex::{FlexTensor, Layout};
+use burn_flex::FlexTensor;
 
-use crate::fused::each;
+use crate::fused::{each, is_dense};
 
 /// What one tensor's elements come to.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -42,8 +42,7 @@ pub(crate) fn open<I: Backend, const D: usize>(tensor: &Tensor<I, D>) -> Option<
     if primitive.dtype() != DType::F32 {
         return None;
     }
-    let is_dense = is_dense(primitive.layout(), primitive.bytes().len() / size_of::<f32>());
-    Some(Open(if is_dense { primitive } else { primitive.to_contiguous() }))
+    Some(Open(if is_dense(&primitive) { primitive } else { primitive.to_contiguous() }))
 }
 
 /// The sums of each tensor. `with_max` says whether the largest element is wanted.
@@ -63,18 +62,6 @@ pub(crate) fn of_all<'a>(tensors: impl Iterator<Item = &'a Open>, with_max: bool
 /// The larger of two numbers; NaN where one is NaN, which `f64::max` would drop.
 pub(crate) fn larger(a: f64, b: f64) -> f64 {
     if a.is_nan() || a > b { a } else { b }
-}
-
-/// Whether a tensor's elements are those of its storage, each once, in whatever order: a transposed gradient is, and
-/// need not be copied to be summed.
-fn is_dense(layout: &Layout, stored: usize) -> bool {
-    let mut dims: Vec<(isize, usize)> = layout.strides().iter().copied().zip(layout.shape().iter().copied()).collect();
-    dims.retain(|(_, size)| *size != 1);
-    dims.sort_unstable();
-    let elements = dims
-        .iter()
-        .try_fold(1, |inner: usize, (stride, size)| (usize::try_from(*stride) == Ok(inner)).then(|| inner * size));
-    layout.start_offset() == 0 && elements == Some(stored)
 }
 
 fn sums(elements: &[f32], with_max: bool) -> Sums {
@@ -156,25 +143,5 @@ mod tests {
         let repeated = matrix.clone().narrow(0, 0, 1).expand([3, 3]);
         assert_eq!(of(&repeated, false).square, 3.0 * 14.0);
         assert_eq!(of(&matrix.flip([0, 1]), true), Sums { square: 91.0, nonfinite: 0.0, max: 6.0 });
-    }
-
-    #[test]
-    fn only_a_permutation_of_the_whole_storage_is_dense() {
-        let layout =
-            |shape: &[usize], strides: &[isize], start| Layout::new(shape.to_vec().into(), strides.to_vec(), start);
-        for (shape, strides, start, stored, dense) in [
-            (&[2, 3][..], &[3, 1][..], 0, 6, true),
-            (&[3, 2], &[1, 3], 0, 6, true),
-            (&[4, 1, 2, 3], &[6, 99, 3, 1], 0, 24, true),
-            (&[], &[], 0, 1, true),
-            (&[2, 3], &[3, 1], 0, 7, false),
-            (&[2, 2], &[3, 1], 0, 6, false),
-            (&[2, 3], &[0, 1], 0, 6, false),
-            (&[2, 2], &[1, 1], 0, 4, false),
-            (&[2, 3], &[3, -1], 2, 6, false),
-            (&[1, 3], &[3, 1], 3, 6, false),
-        ] {
-            assert_eq!(is_dense(&layout(shape, strides, start), stored), dense, "{shape:?} {strides:?}");
-        }
     }
 }

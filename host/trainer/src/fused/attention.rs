@@ -8,7 +8,7 @@
 //! Queries of a head are taken in blocks of rows, against the keys up to the block's last row: what the mask hides is
 //! not computed, except within a block. Main function: [`causal_attention`].
 
-use std::ops::Range;
+use std::{mem::MaybeUninit, ops::Range, sync::Arc};
 
 use burn::tensor::{Bool, Tensor, activation::softmax, backend::Backend};
 use burn_flex::FlexTensor;
@@ -66,55 +66,65 @@ fn composed<B: Backend>(input: Tensor<B, 2>, Heads { batch, context, heads }: He
 /// for a fifth more of attention's time, and memory stays linear in the context.
 const KEPT_CONTEXTS_A_SIZE: usize = 8;
 
-/// The input, and the weights of each head, `[batch, heads, context, context]`, where they are kept.
+/// The input, and the weights of each head of each sample, `[context, context]`, where they are kept.
 #[derive(Clone, Debug)]
 pub(super) struct Kept {
     input: FlexTensor,
-    weights: Option<FlexTensor>,
+    weights: Option<Arc<Vec<Vec<f32>>>>,
 }
 
 impl Operation<1> for Heads {
     type Kept = Kept;
 
+    #[expect(unsafe_code, reason = "to fill the buffer before the heads do would be a pass over memory")]
     fn forward(&self, [input]: [FlexTensor; 1], keep: bool) -> (FlexTensor, Kept) {
         let &Self { batch, context, heads } = self;
         let input = host::dense(&input);
         let width = self.width(&input);
         let size = width / heads;
-        let mut mixed = vec![0.0; batch * context * width];
         let is_kept = keep && context <= KEPT_CONTEXTS_A_SIZE * size;
-        let mut weights = vec![0.0; if is_kept { batch * heads * context * context } else { 0 }];
-        let kept = weights.chunks_mut((context * context).max(1)).map(Some);
-        let tasks = mixed
-            .chunks_mut((context * width).max(1))
-            .flat_map(|rows| MatrixMut::new(rows, [context, width]).split_columns(size))
-            .zip(kept.chain(std::iter::repeat_with(|| None)))
-            .enumerate();
-        host::each(tasks, |(at, (mixed, weights))| self.head(&input, at).forward(mixed, weights));
-        let weights = is_kept.then(|| host::tensor(weights, [batch, heads, context, context]));
+        let mut weights = Vec::new();
+        let write = |places: &mut [MaybeUninit<f32>]| {
+            let tasks = places
+                .chunks_mut((context * width).max(1))
+                .flat_map(|rows| MatrixMut::unwritten(rows, [context, width]).split_columns(size));
+            weights = host::each(tasks.enumerate(), |(at, mixed)| {
+                let mut weights = vec![0.0; if is_kept { context * context } else { 0 }];
+                self.head(&input, at).forward(mixed, is_kept.then_some(&mut weights));
+                weights
+            });
+        };
+        // SAFETY: there is a task for each head's columns of each sample, and a head writes all rows, without reading them.
+        let mixed = unsafe { host::written(batch * context * width, write) };
+        let weights = is_kept.then(|| Arc::new(weights));
         (host::tensor(mixed, [batch * context, width]), Kept { input, weights })
     }
 
+    #[expect(unsafe_code, reason = "to fill the buffer before the heads do would be a pass over memory")]
     fn backward(&self, kept: Kept, gradient: FlexTensor, _: [bool; 1]) -> [Option<FlexTensor>; 1] {
         let &Self { batch, context, heads } = self;
         let Kept { input, weights } = kept;
         let width = self.width(&input);
         let size = width / heads;
-        let mut gradients = vec![0.0; batch * context * 3 * width];
-        let tasks = gradients.chunks_mut((context * 3 * width).max(1)).flat_map(|rows| {
-            let mut queries: Vec<_> = MatrixMut::new(rows, [context, 3 * width]).split_columns(size).collect();
-            let values = queries.split_off(2 * heads);
-            let keys = queries.split_off(heads);
-            queries.into_iter().zip(keys).zip(values).map(|((query, key), value)| [query, key, value])
-        });
-        let weights = weights.as_ref().map(host::numbers);
-        host::each(tasks.enumerate(), |(at, gradients)| {
-            let weights = weights.map(|all| &all[at * context * context..(at + 1) * context * context]);
-            let (sample, columns) = (at / heads, at % heads * size..(at % heads + 1) * size);
-            let mixed = Matrix::new(host::numbers(&gradient), [batch * context, width]);
-            let mixed = mixed.rows(sample * context..(sample + 1) * context).columns(columns);
-            self.head(&input, at).backward(mixed, gradients, weights);
-        });
+        let write = |places: &mut [MaybeUninit<f32>]| {
+            let tasks = places.chunks_mut((context * 3 * width).max(1)).flat_map(|rows| {
+                let rows = MatrixMut::unwritten(rows, [context, 3 * width]);
+                let mut queries: Vec<_> = rows.split_columns(size).collect();
+                let values = queries.split_off(2 * heads);
+                let keys = queries.split_off(heads);
+                queries.into_iter().zip(keys).zip(values).map(|((query, key), value)| [query, key, value])
+            });
+            host::each(tasks.enumerate(), |(at, gradients)| {
+                let weights = weights.as_ref().map(|all| all[at].as_slice());
+                let (sample, columns) = (at / heads, at % heads * size..(at % heads + 1) * size);
+                let mixed = Matrix::new(host::numbers(&gradient), [batch * context, width]);
+                let mixed = mixed.rows(sample * context..(sample + 1) * context).columns(columns);
+                self.head(&input, at).backward(mixed, gradients, weights);
+            });
+        };
+        // SAFETY: there is a task for each head's columns of each sample. A head writes all rows, those of keys and values
+        // with its first block, and adds only to what it has written.
+        let gradients = unsafe { host::written(batch * context * 3 * width, write) };
         [Some(host::tensor(gradients, [batch * context, 3 * width]))]
     }
 }
@@ -164,7 +174,7 @@ impl Head<'_> {
         ROWS.min(self.context) * self.context
     }
 
-    fn forward(&self, mut mixed: MatrixMut<'_>, mut kept: Option<&mut [f32]>) {
+    fn forward(&self, mut mixed: MatrixMut<'_>, mut kept: Option<&mut Vec<f32>>) {
         let mut scratch = vec![0.0; if kept.is_none() { self.block_size() } else { 0 }];
         for block in self.blocks() {
             let weights = match &mut kept {

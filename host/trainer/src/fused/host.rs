@@ -18,6 +18,22 @@ pub(super) fn numbers(tensor: &FlexTensor) -> &[f32] {
     tensor.storage()
 }
 
+/// Whether a tensor's elements are those of its storage, each once, in whatever order: a transposed gradient is, and
+/// need not be copied to be summed or multiplied.
+pub(crate) fn is_dense(tensor: &FlexTensor) -> bool {
+    covers(tensor.layout(), tensor.bytes().len() / size_of::<f32>())
+}
+
+fn covers(layout: &Layout, stored: usize) -> bool {
+    let mut dims: Vec<(isize, usize)> = layout.strides().iter().copied().zip(layout.shape().iter().copied()).collect();
+    dims.retain(|(_, size)| *size != 1);
+    dims.sort_unstable();
+    let elements = dims
+        .iter()
+        .try_fold(1, |inner: usize, (stride, size)| (usize::try_from(*stride) == Ok(inner)).then(|| inner * size));
+    layout.start_offset() == 0 && elements == Some(stored)
+}
+
 /// The numbers of a tensor that [`dense`] gave, to be changed; they are copied first if somebody shares them.
 pub(super) fn numbers_mut(tensor: &mut FlexTensor) -> &mut [f32] {
     tensor.storage_mut()
@@ -82,10 +98,49 @@ pub(super) fn changed<T: Send>(
     copy
 }
 
+/// A buffer of numbers that whoever writes it need not fill first: that would cost a pass over memory by one thread.
+///
+/// # Safety
+///
+/// `write` writes each of the places.
+#[expect(unsafe_code, reason = "a buffer has no length before it is written")]
+pub(super) unsafe fn written(length: usize, write: impl FnOnce(&mut [MaybeUninit<f32>])) -> Vec<f32> {
+    let mut buffer = Vec::with_capacity(length);
+    write(&mut buffer.spare_capacity_mut()[..length]);
+    // SAFETY: the capacity holds so many numbers, and each of them was written.
+    unsafe { buffer.set_len(length) };
+    buffer
+}
+
 /// The sum of rows of equal length that tasks have summed, added in the tasks' order.
 pub(super) fn sum_of(parts: Vec<Vec<f32>>, width: usize) -> Vec<f32> {
     parts.into_iter().fold(vec![0.0; width], |mut sum, part| {
         sum.iter_mut().zip(part).for_each(|(sum, part)| *sum += part);
         sum
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_permutation_of_the_whole_storage_is_dense() {
+        let layout =
+            |shape: &[usize], strides: &[isize], start| Layout::new(shape.to_vec().into(), strides.to_vec(), start);
+        for (shape, strides, start, stored, dense) in [
+            (&[2, 3][..], &[3, 1][..], 0, 6, true),
+            (&[3, 2], &[1, 3], 0, 6, true),
+            (&[4, 1, 2, 3], &[6, 99, 3, 1], 0, 24, true),
+            (&[], &[], 0, 1, true),
+            (&[2, 3], &[3, 1], 0, 7, false),
+            (&[2, 2], &[3, 1], 0, 6, false),
+            (&[2, 3], &[0, 1], 0, 6, false),
+            (&[2, 2], &[1, 1], 0, 4, false),
+            (&[2, 3], &[3, -1], 2, 6, false),
+            (&[1, 3], &[3, 1], 3, 6, false),
+        ] {
+            assert_eq!(covers(&layout(shape, strides, start), stored), dense, "{shape:?} {strides:?}");
+        }
+    }
 }

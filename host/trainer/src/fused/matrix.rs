@@ -4,7 +4,7 @@
 //! can't overlap another. Main types: [`Matrix`], [`MatrixMut`]; main functions: [`product`],
 //! [`new_product`].
 
-use std::{marker::PhantomData, ops::Range};
+use std::{marker::PhantomData, mem::MaybeUninit, ops::Range};
 
 use burn_flex::FlexTensor;
 use gemm::Parallelism;
@@ -90,6 +90,12 @@ impl<'a> MatrixMut<'a> {
     pub(super) fn new(numbers: &'a mut [f32], [rows, columns]: [usize; 2]) -> Self {
         assert_eq!(numbers.len(), rows * columns, "{rows} x {columns} numbers");
         Self { first: numbers.as_mut_ptr(), rows, columns, row_stride: columns, lent: PhantomData }
+    }
+
+    /// The same of places that nothing was written to yet: the first product in each must not add to what is there.
+    pub(super) fn unwritten(places: &'a mut [MaybeUninit<f32>], [rows, columns]: [usize; 2]) -> Self {
+        assert_eq!(places.len(), rows * columns, "{rows} x {columns} numbers");
+        Self { first: places.as_mut_ptr().cast(), rows, columns, row_stride: columns, lent: PhantomData }
     }
 
     /// Some of the rows; the others are out of reach as long as these are.

@@ -10,7 +10,7 @@ use burn::{
 };
 
 use super::{LanguageModelSettings, Precision};
-use crate::fused::{Heads, causal_attention, gelu, layer_norm, linear, linear_with};
+use crate::fused::{Heads, causal_attention, embedding, gelu, layer_norm, linear, linear_with};
 
 /// Deviation of initial weights, as in GPT-2 (Radford et al., 2019).
 const DEVIATION: f64 = 0.02;
@@ -69,10 +69,7 @@ impl<B: Backend> Transformer<B> {
     /// the model's. In training, a part `dropout` of the activations is dropped.
     pub(super) fn forward(&self, tokens: Tensor<B, 2, Int>, dropout: f64) -> Tensor<B, 2> {
         let [batch, context] = tokens.dims();
-        let embedded = self.tokens.forward(tokens);
-        let positions = self.positions.val().narrow(0, 0, context).unsqueeze::<3>();
-        let width = embedded.dims()[2];
-        let x = (embedded + positions).reshape([batch * context, width]);
+        let x = embedding(tokens, self.tokens.weight.val(), self.positions.val());
         let heads = Heads { batch, context, heads: self.heads };
         let pass = Pass { heads, dropout: Dropout { prob: dropout }, is_bf16: self.is_bf16 };
         let x = self.blocks.iter().fold(pass.dropout.forward(x), |x, block| block.forward(x, &pass));
