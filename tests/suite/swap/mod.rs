@@ -55,7 +55,7 @@ fn a15_a_file_is_taken_up_once_and_whole_however_it_is_written() {
 fn written_in_many_ways(settle: u64) -> Option<(Project, Run)> {
     let project = project();
     project.plugin("evil", "one", "", "mode = \"healthy\"");
-    let text = fs::read_to_string(project.path("train.toml")).unwrap();
+    let text = fs::read_to_string(project.path("train.toml")).expect("the configuration is read");
     project.write("train.toml", &text.replace("[plugins]", &format!("[plugins]\nsettle-ms = {settle}")));
     let mut running = Running::start(project);
     // Half of what is allowed: the program may have begun its look before the file was touched.
@@ -65,8 +65,8 @@ fn written_in_many_ways(settle: u64) -> Option<(Project, Run)> {
     running.until("took over");
     let bytes = marked("evil", "2");
     let since = Instant::now();
-    fs::remove_file(&file).unwrap();
-    fs::write(&file, &bytes).unwrap();
+    fs::remove_file(&file).expect("it is removed");
+    fs::write(&file, &bytes).expect("it is written");
     if since.elapsed() > away {
         drop(running.kill());
         return None;
@@ -74,11 +74,11 @@ fn written_in_many_ways(settle: u64) -> Option<(Project, Run)> {
     running.until("took over");
     let bytes = marked("evil", "3");
     let mut since = Instant::now();
-    let mut open = fs::File::create(&file).unwrap();
+    let mut open = fs::File::create(&file).expect("it is made");
     for piece in bytes.chunks(bytes.len().div_ceil(20)) {
         let now = Instant::now();
-        open.write_all(piece).unwrap();
-        open.flush().unwrap();
+        open.write_all(piece).expect("a piece is written");
+        open.flush().expect("it is flushed");
         if since.elapsed() > cut_off {
             drop(running.kill());
             return None;
