@@ -191,14 +191,14 @@ fn sgd<I: Backend, const D: usize>(
     };
     let gradient = primitive(gradient);
     if momentum == 0.0 {
-        let [value] = fused::sgd::<I, 1>(rule, gradient, [primitive(value)]).unwrap_or_else(|(gradient, [value])| {
+        let [value] = fused::sgd::<I>(rule, gradient, [primitive(value)]).unwrap_or_else(|(gradient, [value])| {
             let (value, gradient) = (tensor::<I, D>(value), tensor(gradient));
             [primitive(moved(rule, value.clone(), decayed(rule, &value, gradient)))]
         });
         return (tensor(value), Slots { time, tensors: Vec::new() });
     }
     let velocity = velocity.unwrap_or_else(|| primitive(value.zeros_like()));
-    let [value, velocity] = fused::sgd::<I, 2>(rule, gradient, [primitive(value), velocity])
+    let [value, velocity] = fused::sgd_with_momentum::<I>(rule, gradient, [primitive(value), velocity])
         .unwrap_or_else(|(gradient, moved)| burns_sgd::<I, D>(rule, gradient, moved));
     (tensor(value), Slots { time, tensors: vec![velocity] })
 }
@@ -259,13 +259,13 @@ mod tests {
             for update in 0..4 {
                 let rule = Sgd { momentum, share, nesterov, rate: 0.1, decay, is_first: update == 0 };
                 let gradient = || primitive(matrix(update, 10.0_f32.powi(update as i32 - 2)));
-                ours = fused::sgd::<Flex, 2>(rule, gradient(), ours).ok().unwrap();
+                ours = fused::sgd_with_momentum::<Flex>(rule, gradient(), ours).ok().unwrap();
                 theirs = burns_sgd::<Flex, 2>(rule, gradient(), theirs);
             }
             assert!(ours.map(bits_of) == theirs.map(bits_of), "{momentum} {share} {nesterov} {decay}");
         }
         let rule = Sgd { momentum: 0.0, share: 1.0, nesterov: false, rate: 0.1, decay: 0.01, is_first: true };
-        let [ours] = fused::sgd::<Flex, 1>(rule, primitive(matrix(1, 1.0)), [primitive(matrix(9, 1.0))]).ok().unwrap();
+        let [ours] = fused::sgd::<Flex>(rule, primitive(matrix(1, 1.0)), [primitive(matrix(9, 1.0))]).ok().unwrap();
         let theirs = moved(rule, matrix(9, 1.0), decayed(rule, &matrix(9, 1.0), matrix(1, 1.0)));
         assert!(bits_of(ours) == bits_of(primitive(theirs)));
     }

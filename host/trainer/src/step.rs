@@ -84,8 +84,9 @@ impl<B: AutodiffBackend, T: Task<B>> Session<'_, B, T> {
             let batches = self.next_samples();
             let step = self.run.state.step;
             self.run.freeze();
-            let is_vector = |source: &Source| matches!(source, Source::Vector(_)).then_some(());
-            let vectors = !self.read_ahead(&[Hook::Gradients, Hook::StepEnd, Hook::Log], is_vector).is_empty();
+            let vectors = self.is_read_ahead(&[Hook::Gradients, Hook::StepEnd, Hook::Log], |source| {
+                matches!(source, Source::Vector(_))
+            });
             let panicked = match self.all_passes(&batches, vectors)? {
                 Ok(done) => return Ok(done),
                 Err(panicked) => panicked,
@@ -101,6 +102,11 @@ impl<B: AutodiffBackend, T: Task<B>> Session<'_, B, T> {
             B::memory_cleanup(&self.run.device);
             tries += 1;
         }
+    }
+
+    /// Whether callbacks will read something of a kind at the next occurrence of one of these hooks.
+    pub(crate) fn is_read_ahead(&mut self, hooks: &[Hook], is_kind: impl Fn(&Source) -> bool) -> bool {
+        !self.read_ahead(hooks, |source| is_kind(source).then_some(())).is_empty()
     }
 
     /// What callbacks will read at the next occurrence of these hooks, as far as it is wanted.

@@ -37,10 +37,12 @@ impl<B: AutodiffBackend, T: Task<B>> Session<'_, B, T> {
         let limit = run.loop_knobs.clip_norm(&run.knobs);
         let after = Travelled { steps: before.steps + 1, ..*before };
         let is_logged = run.settings.log_every.crossed(before, &after) || run.state.pending.log;
+        // First, since it may ask for the largest elements too: what it measures is not measured again.
+        self.measure_for_later(&gradients, if is_logged { &[Hook::StepEnd, Hook::Log] } else { &[Hook::StepEnd] });
         if limit > 0.0 || is_logged {
+            let run = &*self.run;
             self.current.gradient_norm::<T>(run.model(), &gradients, &run.parameters);
         }
-        self.measure_for_later(&gradients, if is_logged { &[Hook::StepEnd, Hook::Log] } else { &[Hook::StepEnd] });
         let outcome = self.fire(Hook::Gradients, "", Shown::Gradients(&gradients));
         let controls = &outcome.controls;
         let dropped = controls.skip.is_some() || controls.restore.is_some();
@@ -49,11 +51,10 @@ impl<B: AutodiffBackend, T: Task<B>> Session<'_, B, T> {
         if update == Update::Dropped {
             return Ok(None);
         }
-        let is_update = |source: &Source| match source {
-            Source::Statistic(statistic) => (statistic.subject == Subject::Updates).then_some(()),
-            _ => None,
-        };
-        let is_compared = !self.read_ahead(&[Hook::StepEnd], is_update).is_empty();
+        let is_compared = self.is_read_ahead(
+            &[Hook::StepEnd],
+            |source| matches!(source, Source::Statistic(statistic) if statistic.subject == Subject::Updates),
+        );
         let started = Instant::now();
         let old = is_compared.then(|| weights::<B, _>(self.run.model()));
         self.clip(&mut gradients);

@@ -212,7 +212,7 @@ mod tests {
         let mut settling = with(1);
         let mut look = |from: u64, to: u64, content: u8| {
             let seen = BTreeMap::from([(PathBuf::from("a"), print(content))]);
-            settling.look(at(from).start..at(to).start, &seen).len()
+            settling.look(Duration::from_millis(from)..Duration::from_millis(to), &seen).len()
         };
         assert_eq!(look(0, 250, 2), 0, "it may have changed at 250");
         assert_eq!((look(300, 500, 2), look(549, 549, 2)), (0, 0), "what was read may have been read at 549");

@@ -77,25 +77,24 @@ pub(crate) fn each<T: Send, R: Send>(tasks: impl Iterator<Item = T>, work: impl 
 /// # Panics
 ///
 /// When there are fewer parts than chunks.
-#[expect(unsafe_code, reason = "a buffer that tasks fill has no length before they have filled it")]
+#[expect(unsafe_code, reason = "to fill the buffer before the tasks do would be a pass over memory")]
 pub(super) fn changed<T: Send>(
     numbers: &[f32],
     chunk: usize,
     parts: impl Iterator<Item = T>,
     change: impl Fn(&mut [f32], T) + Sync,
 ) -> Vec<f32> {
-    let mut copy = Vec::with_capacity(numbers.len());
-    let places: &mut [MaybeUninit<f32>] = &mut copy.spare_capacity_mut()[..numbers.len()];
-    let tasks = places.chunks_mut(chunk).zip(numbers.chunks(chunk)).zip(parts);
-    let filled = each(tasks, |((place, numbers), part)| {
-        change(place.write_copy_of_slice(numbers), part);
-        numbers.len()
-    });
-    assert_eq!(filled.iter().sum::<usize>(), numbers.len(), "a part for each chunk");
+    let write = |places: &mut [MaybeUninit<f32>]| {
+        let tasks = places.chunks_mut(chunk).zip(numbers.chunks(chunk)).zip(parts);
+        let filled = each(tasks, |((place, numbers), part)| {
+            change(place.write_copy_of_slice(numbers), part);
+            numbers.len()
+        });
+        assert_eq!(filled.iter().sum::<usize>(), numbers.len(), "a part for each chunk");
+    };
     // SAFETY: the chunks of the places are as many and as long as those of the numbers, and one behind the other; as
-    // many places as there are numbers were written, which the capacity holds.
-    unsafe { copy.set_len(numbers.len()) };
-    copy
+    // many places as there are numbers were written.
+    unsafe { written(numbers.len(), write) }
 }
 
 /// A buffer of numbers that whoever writes it need not fill first: that would cost a pass over memory by one thread.

@@ -9,6 +9,8 @@ use std::{marker::PhantomData, mem::MaybeUninit, ops::Range};
 use burn_flex::FlexTensor;
 use gemm::Parallelism;
 
+use super::host;
+
 /// A matrix in memory that somebody else has too: the element at (row, column) is at
 /// `row * row_stride + column * column_stride`.
 #[derive(Clone, Copy)]
@@ -195,15 +197,12 @@ pub(super) fn product(
 /// `left * right`, its rows one behind the other.
 #[expect(unsafe_code, reason = "to fill the buffer before gemm does would be a pass over memory")]
 pub(super) fn new_product(left: Matrix<'_>, right: Matrix<'_>, threads: Threads) -> Vec<f32> {
-    let (rows, columns) = (left.rows, right.columns);
-    let mut result = Vec::with_capacity(rows * columns);
-    let first = result.as_mut_ptr();
-    let view = MatrixMut { first, rows, columns, row_stride: columns, lent: PhantomData };
-    product(view, Onto::Nothing, 1.0, left, right, threads);
-    // SAFETY: the capacity holds so many numbers, and gemm wrote each of them without reading it, also where the sums
-    // are empty.
-    unsafe { result.set_len(rows * columns) };
-    result
+    let shape = [left.rows, right.columns];
+    let write = |places: &mut [MaybeUninit<f32>]| {
+        product(MatrixMut::unwritten(places, shape), Onto::Nothing, 1.0, left, right, threads);
+    };
+    // SAFETY: gemm writes each of the places without reading it, also where the sums are empty.
+    unsafe { host::written(shape[0] * shape[1], write) }
 }
 
 #[cfg(test)]

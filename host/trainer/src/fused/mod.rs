@@ -51,5 +51,5 @@ pub(crate) use operation::{primitive, tensor};
 pub use relu::relu;
 pub use rms_norm::rms_norm;
 pub(crate) use scale::scale;
-pub(crate) use sgd::{Sgd, sgd};
+pub(crate) use sgd::{Sgd, sgd, sgd_with_momentum};
 pub use swiglu::swiglu;

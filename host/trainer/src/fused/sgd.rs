@@ -4,7 +4,7 @@
 //! or `v = g` in the first update, and `w -= rate v`, or with Nesterov's form (Sutskever et al., "On the importance of
 //! initialization and momentum in deep learning", 2013) `w -= rate (g + momentum v)`. The order of operations and each
 //! rounding are those of the same formula in burn's operations; a velocity below the smallest normal number becomes 0.
-//! Main function: [`sgd`].
+//! Main functions: [`sgd`], [`sgd_with_momentum`].
 
 use burn::tensor::{backend::Backend, ops::FloatTensor};
 
@@ -30,21 +30,23 @@ pub(crate) struct Sgd {
     pub(crate) is_first: bool,
 }
 
-/// Updates the weights, and behind them the velocity where there is a momentum, in place; or gives them back with the
-/// gradient where they are not in the host's memory.
-pub(crate) fn sgd<B: Backend, const N: usize>(
+/// Updates the weights in place without a momentum, or gives them back with the gradient where they are not in the host's
+/// memory.
+pub(crate) fn sgd<B: Backend>(
     rule: Sgd,
     gradient: FloatTensor<B>,
-    moved: Moved<B, N>,
-) -> Result<Moved<B, N>, (FloatTensor<B>, Moved<B, N>)> {
-    in_place::<B, N>(gradient, moved, |gradient, part| {
-        let mut part = part.into_iter();
-        match (part.next(), part.next()) {
-            (Some(weights), Some(velocity)) => with_momentum(&rule, gradient, weights, velocity),
-            (Some(weights), None) => plain(&rule, gradient, weights),
-            (None, _) => {}
-        }
-    })
+    moved: Moved<B, 1>,
+) -> Result<Moved<B, 1>, (FloatTensor<B>, Moved<B, 1>)> {
+    in_place::<B, 1>(gradient, moved, |gradient, [weights]| plain(&rule, gradient, weights))
+}
+
+/// The same with a momentum: behind the weights is the velocity.
+pub(crate) fn sgd_with_momentum<B: Backend>(
+    rule: Sgd,
+    gradient: FloatTensor<B>,
+    moved: Moved<B, 2>,
+) -> Result<Moved<B, 2>, (FloatTensor<B>, Moved<B, 2>)> {
+    in_place::<B, 2>(gradient, moved, |gradient, [weights, velocity]| with_momentum(&rule, gradient, weights, velocity))
 }
 
 /// The gradient with the weight decay. Without one it is left alone: 0 times an infinite weight is NaN.
