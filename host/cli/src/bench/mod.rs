@@ -101,10 +101,11 @@ pub(crate) fn compare(plan: &Plan, peer: Option<Wanted<'_>>, length: Length) -> 
     let prepared = began.elapsed();
 
     let mut bare = wire::bare(plan, &device)?;
-    let rounds = length.steps.div_ceil(turns::MEASURED);
-    let steps = (rounds + 1) * turns::STEPS;
-    let peer =
-        peer.map(|wanted| Peer::start(wanted, plan, &device.kind, (run.as_ref(), bare.as_ref()), steps)).transpose()?;
+    // Where it does more steps, it begins with the first batch again; losses are not compared so far.
+    let batches = (length.steps + turns::STEPS).max(turns::COMPARED);
+    let peer = peer
+        .map(|wanted| Peer::start(wanted, plan, &device.kind, (run.as_ref(), bare.as_ref()), batches))
+        .transpose()?;
 
     let files = |error: std::io::Error| failed(Problem::new("the run's folder cannot be written").caused_by(error));
     let folder = RunFolder::create(folder.path(), "bench").map_err(files)?;
@@ -112,7 +113,7 @@ pub(crate) fn compare(plan: &Plan, peer: Option<Wanted<'_>>, length: Length) -> 
     let mut store = Store::open(&folder.checkpoints(), 1)
         .map_err(|error| failed(Problem::new("there is no room for checkpoints").caused_by(error)))?;
     let stop = StopFlag::new();
-    let mut turns = Turns::new(telemetry, bare.as_mut(), peer, stop.clone(), rounds, length.time);
+    let mut turns = Turns::new(telemetry, bare.as_mut(), peer, stop.clone(), length.steps, length.time);
     let started = chain.summaries();
     let report = run.train(&mut store, &mut chain, &mut turns, &stop);
     let memory = program::resident();

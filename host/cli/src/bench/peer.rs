@@ -60,7 +60,7 @@ pub(crate) struct Steps {
 }
 
 impl Peer {
-    /// Starts it with the weights that the bare loop has now, and the batches of its first `steps` steps.
+    /// Starts it with the weights that the bare loop has now, and the batches of its first steps.
     ///
     /// # Errors
     ///
@@ -70,7 +70,7 @@ impl Peer {
         plan: &Plan,
         device: &DeviceKind,
         (run, bare): (&dyn AnyRun, &dyn AnyBare),
-        steps: usize,
+        batches: usize,
     ) -> Result<Self, Problems> {
         let python = wanted.python.display();
         let failed = |message: String, help: &str| {
@@ -79,7 +79,7 @@ impl Peer {
             Problems::from((Exit::Usage, Problem::new(message).help(help)))
         };
         let words = spec(plan, device, run, wanted.compiled).map_err(|why| failed(why, "leave --peer out"))?;
-        let batches = bare.batches(steps).ok_or_else(|| {
+        let batches = bare.batches(batches).ok_or_else(|| {
             failed(
                 format!("the task \"{}\" has no batches that PyTorch could be given", plan.task.kind),
                 "leave --peer out",

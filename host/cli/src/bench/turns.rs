@@ -9,13 +9,15 @@ use host_trainer::{AnyBare, Observer, RunEvent, StopFlag};
 use super::{peer::Peer, spread::median};
 use crate::telemetry::Telemetry;
 
-/// Steps of one loop before the next one has its turn.
+/// Steps of one loop before the next one has its turn, at most.
 pub(super) const STEPS: usize = 9;
-/// How many of them are measured: the first ones find the caches as another loop left them, and threads asleep.
-pub(super) const MEASURED: usize = STEPS - 2;
+/// How many of a turn's steps are not measured: they find the caches as another loop left them, and threads asleep.
+const COLD: usize = 2;
+/// Where steps are long, turns have fewer of them, so that what the machine does meanwhile disturbs all loops alike.
+const TURN: Duration = Duration::from_millis(500);
 
 /// Steps whose losses are compared: later on, what rounding makes of equal weights has grown.
-const COMPARED: usize = 99;
+pub(super) const COMPARED: usize = 99;
 
 /// The observer of our loop.
 pub(super) struct Turns<'a> {
@@ -23,13 +25,15 @@ pub(super) struct Turns<'a> {
     bare: &'a mut dyn AnyBare,
     peer: Option<Peer>,
     stop: StopFlag,
-    /// Turns that are measured.
+    /// Steps of each loop that are measured, at least.
     most: usize,
     time: Duration,
     began: Instant,
     /// When our loop began its step.
     since: Instant,
     turn: Vec<f64>,
+    /// Steps of a turn.
+    steps: usize,
     /// Whether the loops have warmed up: the first turn of each is not measured.
     warm: bool,
     done: Done,
@@ -70,6 +74,7 @@ impl<'a> Turns<'a> {
             began: now,
             since: now,
             turn: Vec::new(),
+            steps: STEPS,
             warm: false,
             done: Done::default(),
             failed: None,
@@ -88,16 +93,17 @@ impl<'a> Turns<'a> {
 
     /// The turns of the others.
     fn others(&mut self) -> Result<(), String> {
+        let steps = self.steps;
         let (mut seconds, mut losses) = (Vec::new(), Vec::new());
-        for _ in 0..STEPS {
+        for _ in 0..steps {
             let began = Instant::now();
             self.bare.step();
             seconds.push(began.elapsed().as_secs_f64());
             losses.push(self.bare.loss());
         }
-        let theirs = self.peer.as_mut().map(|peer| peer.steps(STEPS)).transpose()?;
+        let theirs = self.peer.as_mut().map(|peer| peer.steps(steps)).transpose()?;
         let done = &mut self.done;
-        if let Some(theirs) = theirs.as_ref().filter(|_| done.losses + STEPS <= COMPARED) {
+        if let Some(theirs) = theirs.as_ref().filter(|_| done.losses + steps <= COMPARED) {
             for (ours, theirs) in losses.iter().zip(&theirs.losses) {
                 let difference = (ours - theirs.unwrap_or(f64::NAN)).abs();
                 // Not `max`, which would drop a NaN.
@@ -108,14 +114,23 @@ impl<'a> Turns<'a> {
             }
         }
         if self.warm {
-            let measured = |seconds: &[f64]| median(&seconds[STEPS - MEASURED..]);
+            let measured = |seconds: &[f64]| median(&seconds[COLD..]);
             done.ours.push(measured(&self.turn));
             done.bare.push(measured(&seconds));
             done.peer.extend(theirs.map(|theirs| measured(&theirs.seconds)));
         }
+        if !self.warm {
+            self.steps = steps_of_turn(median(&seconds));
+        }
         self.warm = true;
         Ok(())
     }
+}
+
+/// How many steps that take so many seconds make a turn: at least one of them is measured.
+fn steps_of_turn(seconds: f64) -> usize {
+    // A float beyond a count, or none, becomes the nearest count.
+    ((TURN.as_secs_f64() / seconds) as usize).clamp(COLD + 1, STEPS)
 }
 
 impl Observer for Turns<'_> {
@@ -127,13 +142,13 @@ impl Observer for Turns<'_> {
         let took = self.since.elapsed();
         self.done.first_step.get_or_insert(took);
         self.turn.push(took.as_secs_f64());
-        if self.turn.len() == STEPS {
+        if self.turn.len() == self.steps {
             if let Err(why) = self.others() {
                 self.failed = Some(why);
                 self.stop.request("the comparison broke off");
             }
             self.turn.clear();
-            if self.done.ours.len() == self.most || self.began.elapsed() > self.time {
+            if self.done.ours.len() * (self.steps - COLD) >= self.most || self.began.elapsed() > self.time {
                 self.stop.request("enough was measured");
             }
         }

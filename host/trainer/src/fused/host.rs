@@ -67,7 +67,8 @@ pub(crate) fn each<T: Send, R: Send>(tasks: impl Iterator<Item = T>, work: impl 
     if tasks.len() < 2 {
         return tasks.into_iter().map(work).collect();
     }
-    tasks.into_par_iter().map(&work).collect()
+    // Threads are seldom equally fast: each takes one task after the other.
+    tasks.into_par_iter().with_max_len(1).map(&work).collect()
 }
 
 /// A copy of numbers that tasks change, each its chunk together with its part of something else.
@@ -94,6 +95,20 @@ pub(super) fn changed<T: Send>(
     };
     // SAFETY: the chunks of the places are as many and as long as those of the numbers, and one behind the other; as
     // many places as there are numbers were written.
+    unsafe { written(numbers.len(), write) }
+}
+
+/// A new buffer that tasks write, each its chunk from the same chunk of other numbers.
+///
+/// # Safety
+///
+/// `write` writes each of the places, which are as many as the numbers that it is given.
+#[expect(unsafe_code, reason = "to fill the buffer before the tasks do would be a pass over memory")]
+pub(super) unsafe fn mapped(numbers: &[f32], write: impl Fn(&[f32], &mut [MaybeUninit<f32>]) + Sync) -> Vec<f32> {
+    let write = |places: &mut [MaybeUninit<f32>]| {
+        each(numbers.chunks(ELEMENTS).zip(places.chunks_mut(ELEMENTS)), |(numbers, places)| write(numbers, places));
+    };
+    // SAFETY: there are as many places as numbers, so each is in the chunk of a task.
     unsafe { written(numbers.len(), write) }
 }
 
