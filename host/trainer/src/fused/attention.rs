@@ -15,8 +15,9 @@ use burn_flex::FlexTensor;
 
 use super::{
     host::{self, ROWS},
-    matrix::{Matrix, MatrixMut, Onto, Threads, product},
+    matrix::{Matrix, MatrixMut},
     operation::{self, Operation, apply},
+    product::{Onto, Threads, product},
     simd::{exp, kernels, max, sum, sum_of_pairs},
 };
 

@@ -15,8 +15,9 @@ use burn_flex::FlexTensor;
 
 use super::{
     host,
-    matrix::{Matrix, MatrixMut, Onto, Threads, product},
+    matrix::{Matrix, MatrixMut},
     operation::{self, Operation, apply, primitive},
+    product::{Onto, Threads, product},
     simd::{add, kernels, sum},
 };
 

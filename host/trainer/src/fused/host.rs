@@ -44,6 +44,17 @@ pub(super) fn dense(tensor: &FlexTensor) -> FlexTensor {
     tensor.to_contiguous()
 }
 
+/// The same, to be changed in place: where somebody shares the numbers, a copy.
+pub(super) fn own(tensor: FlexTensor) -> FlexTensor {
+    let mut own = dense(&tensor);
+    drop(tensor);
+    if own.try_storage_mut::<f32>().is_none() {
+        let copy = changed(numbers(&own), ELEMENTS, std::iter::repeat(()), |_, ()| ());
+        own = self::tensor(copy, own.layout().shape().clone());
+    }
+    own
+}
+
 /// A tensor of these numbers.
 pub(super) fn tensor(numbers: Vec<f32>, shape: impl Into<Shape>) -> FlexTensor {
     FlexTensor::new(Bytes::from_elems(numbers), Layout::contiguous(shape.into()), DType::F32)
@@ -95,20 +106,6 @@ pub(super) fn changed<T: Send>(
     };
     // SAFETY: the chunks of the places are as many and as long as those of the numbers, and one behind the other; as
     // many places as there are numbers were written.
-    unsafe { written(numbers.len(), write) }
-}
-
-/// A new buffer that tasks write, each its chunk from the same chunk of other numbers.
-///
-/// # Safety
-///
-/// `write` writes each of the places, which are as many as the numbers that it is given.
-#[expect(unsafe_code, reason = "to fill the buffer before the tasks do would be a pass over memory")]
-pub(super) unsafe fn mapped(numbers: &[f32], write: impl Fn(&[f32], &mut [MaybeUninit<f32>]) + Sync) -> Vec<f32> {
-    let write = |places: &mut [MaybeUninit<f32>]| {
-        each(numbers.chunks(ELEMENTS).zip(places.chunks_mut(ELEMENTS)), |(numbers, places)| write(numbers, places));
-    };
-    // SAFETY: there are as many places as numbers, so each is in the chunk of a task.
     unsafe { written(numbers.len(), write) }
 }
 

@@ -12,8 +12,9 @@ use burn_flex::FlexTensor;
 
 use super::{
     host,
-    matrix::{Matrix, MatrixMut, Onto, Threads, new_product, product},
+    matrix::{Matrix, MatrixMut},
     operation::{self, Operation, apply, primitive},
+    product::{Onto, Threads, new_product, product},
     simd::add,
 };
 

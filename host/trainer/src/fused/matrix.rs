@@ -1,15 +1,37 @@
-//! Views of numbers as matrices, and their product by the `gemm` crate, which burn's CPU backend uses too.
+//! Views of numbers as matrices, to be read and to be written.
 //!
-//! It holds the unsafe code of a product: a view can't reach beyond its numbers, and a part of a view to be written
-//! can't overlap another. Main types: [`Matrix`], [`MatrixMut`]; main functions: [`product`],
-//! [`new_product`].
+//! A view can't reach beyond its numbers, and a part of a view to be written can't overlap another: what is computed by
+//! pointers in [`product`](super::product) relies on that. Main types: [`Matrix`], [`MatrixMut`].
 
 use std::{marker::PhantomData, mem::MaybeUninit, ops::Range};
 
 use burn_flex::FlexTensor;
-use gemm::Parallelism;
 
-use super::host;
+/// Rows or columns in parts that are about equal, one behind the other.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Parts {
+    all: usize,
+    count: usize,
+    step: usize,
+}
+
+impl Parts {
+    /// As few parts as there can be of at most `most` each, or up to `step` more. They begin at multiples of `step`.
+    pub(super) fn new(all: usize, most: usize, step: usize) -> Self {
+        Self { all, count: all.div_ceil(most), step }
+    }
+
+    /// How many there are.
+    pub(super) fn count(self) -> usize {
+        self.count
+    }
+
+    pub(super) fn ranges(self) -> impl Iterator<Item = Range<usize>> + Clone {
+        let steps = self.all.div_ceil(self.step);
+        let start = move |part: usize| self.all.min(steps * part / self.count * self.step);
+        (0..self.count).map(move |part| start(part)..start(part + 1))
+    }
+}
 
 /// A matrix in memory that somebody else has too: the element at (row, column) is at
 /// `row * row_stride + column * column_stride`.
@@ -39,6 +61,13 @@ impl<'a> Matrix<'a> {
     /// Rows and columns.
     pub(super) fn dims(&self) -> [usize; 2] {
         [self.rows, self.columns]
+    }
+
+    /// Where the first element is, and the row stride and the column stride. All elements of the view may be read as
+    /// long as `'a` lives.
+    pub(super) fn place(&self) -> (*const f32, [isize; 2]) {
+        // No stride exceeds an allocation, so none exceeds an `isize`.
+        (self.numbers.as_ptr(), [self.row_stride as isize, self.column_stride as isize])
     }
 
     fn strided(numbers: &'a [f32], [rows, columns]: [usize; 2], [row_stride, column_stride]: [usize; 2]) -> Self {
@@ -100,6 +129,17 @@ impl<'a> MatrixMut<'a> {
         Self { first: places.as_mut_ptr().cast(), rows, columns, row_stride: columns, lent: PhantomData }
     }
 
+    /// Rows and columns.
+    pub(super) fn dims(&self) -> [usize; 2] {
+        [self.rows, self.columns]
+    }
+
+    /// Where the first element is, and the row stride; the column stride is 1. All elements of the view may be written as
+    /// long as it lives, and by nobody else.
+    pub(super) fn place(&mut self) -> (*mut f32, isize) {
+        (self.first, self.row_stride as isize)
+    }
+
     /// Some of the rows; the others are out of reach as long as these are.
     pub(super) fn rows(&mut self, rows: Range<usize>) -> MatrixMut<'_> {
         assert!(rows.start <= rows.end && rows.end <= self.rows, "rows {rows:?} of {}", self.rows);
@@ -114,144 +154,70 @@ impl<'a> MatrixMut<'a> {
         MatrixMut { columns, ..*self }
     }
 
+    /// Blocks, and where they are. No element is in two of them.
+    pub(super) fn blocks(
+        self,
+        rows: Parts,
+        columns: Parts,
+    ) -> impl Iterator<Item = (Range<usize>, Range<usize>, Self)> {
+        assert_eq!([rows.all, columns.all], [self.rows, self.columns], "parts of a matrix");
+        columns.ranges().flat_map(move |columns| {
+            rows.ranges().map(move |rows| {
+                let first = self.first.wrapping_add(rows.start * self.row_stride + columns.start);
+                let block = MatrixMut { first, rows: rows.len(), columns: columns.len(), ..self };
+                (rows, columns.clone(), block)
+            })
+        })
+    }
+
     /// Parts of so many columns each; each part has columns of its own.
-    pub(super) fn split_columns(self, width: usize) -> impl Iterator<Item = MatrixMut<'a>> {
+    pub(super) fn split_columns(self, width: usize) -> impl Iterator<Item = Self> {
         assert!(width > 0 && self.columns.is_multiple_of(width), "parts of {width} columns of {}", self.columns);
         let part = move |at: usize| MatrixMut { first: self.first.wrapping_add(at * width), columns: width, ..self };
         (0..self.columns / width).map(part)
     }
 }
 
-/// What happens to what was in the result.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Onto {
-    /// It is overwritten.
-    Nothing,
-    /// The product is added to it.
-    Sum,
-}
-
-/// How many threads a product may use.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Threads {
-    /// The one that asks for it: many products are computed side by side.
-    One,
-    /// Those of the pool, where the product is large enough.
-    All,
-}
-
-/// Multiplications that are worth handing out, as in burn-flex: 192^3.
-const LARGE: usize = 192 * 192 * 192;
-
-/// `result = factor * left * right`, or added to what is there.
-///
-/// Each element is summed by one thread in an order that depends on the shapes only.
-#[expect(unsafe_code, reason = "gemm takes pointers")]
-pub(super) fn product(
-    result: MatrixMut<'_>,
-    onto: Onto,
-    factor: f32,
-    left: Matrix<'_>,
-    right: Matrix<'_>,
-    threads: Threads,
-) {
-    let (rows, columns, inner) = (left.rows, right.columns, left.columns);
-    assert_eq!((rows, columns, inner), (result.rows, result.columns, right.rows), "shapes of a product");
-    if rows == 0 || columns == 0 {
-        return;
-    }
-    let is_large = rows.saturating_mul(columns).saturating_mul(inner) >= LARGE;
-    let parallelism = match threads {
-        Threads::All if is_large => Parallelism::Rayon(0),
-        _ => Parallelism::None,
-    };
-    // SAFETY: with these shapes and strides gemm reads elements of `left` and `right` and writes those of `result`.
-    // The first two were found to lie within slices that are borrowed here, when the views were made, and parts of views
-    // only became smaller. Those of `result` are borrowed by nobody else (see `MatrixMut`), so they are neither read
-    // through the others nor written by another thread. No stride exceeds an allocation, so none exceeds an `isize`.
-    unsafe {
-        gemm::gemm(
-            rows,
-            columns,
-            inner,
-            result.first,
-            1,
-            result.row_stride as isize,
-            onto == Onto::Sum,
-            left.numbers.as_ptr(),
-            left.column_stride as isize,
-            left.row_stride as isize,
-            right.numbers.as_ptr(),
-            right.column_stride as isize,
-            right.row_stride as isize,
-            1.0,
-            factor,
-            false,
-            false,
-            false,
-            parallelism,
-        );
-    }
-}
-
-/// `left * right`, its rows one behind the other.
-#[expect(unsafe_code, reason = "to fill the buffer before gemm does would be a pass over memory")]
-pub(super) fn new_product(left: Matrix<'_>, right: Matrix<'_>, threads: Threads) -> Vec<f32> {
-    let shape = [left.rows, right.columns];
-    let write = |places: &mut [MaybeUninit<f32>]| {
-        product(MatrixMut::unwritten(places, shape), Onto::Nothing, 1.0, left, right, threads);
-    };
-    // SAFETY: gemm writes each of the places without reading it, also where the sums are empty.
-    unsafe { host::written(shape[0] * shape[1], write) }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const A: [f32; 6] = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0];
-
-    fn multiply(left: Matrix<'_>, right: Matrix<'_>, factor: f32) -> Vec<f32> {
-        let shape = [left.rows, right.columns];
-        let mut result = vec![f32::NAN; shape[0] * shape[1]];
-        product(MatrixMut::new(&mut result, shape), Onto::Nothing, factor, left, right, Threads::All);
-        if factor == 1.0 {
-            assert_eq!(new_product(left, right, Threads::One), result);
+    #[test]
+    fn parts_are_one_behind_the_other_and_about_equal() {
+        for (all, most, step) in
+            [(1, 5, 2), (1024, 512, 6), (385, 384, 16), (48_385, 384, 16), (76, 384, 16), (7, 3, 1)]
+        {
+            let parts: Vec<_> = Parts::new(all, most, step).ranges().collect();
+            let sizes = || parts.iter().map(Range::len);
+            assert_eq!(parts.len(), all.div_ceil(most));
+            assert_eq!([parts[0].start, parts[parts.len() - 1].end], [0, all]);
+            assert!(parts.windows(2).all(|two| two[0].end == two[1].start), "{parts:?}");
+            assert!(sizes().max() < Some(most + step) && sizes().max() <= sizes().min().map(|least| least + 2 * step));
         }
-        result
+        assert_eq!(Parts::new(0, 5, 2).ranges().count(), 0);
     }
 
     #[test]
-    fn a_product_is_that_of_the_views() {
-        let a = Matrix::new(&A, [2, 3]);
-        assert_eq!(multiply(a, a.transposed(), 1.0), [14.0, 32.0, 32.0, 77.0]);
-        assert_eq!(multiply(a.columns(1..3), a.columns(0..2).rows(1..2).transposed(), 2.0), [46.0, 100.0]);
-        assert!(multiply(a.rows(0..0), a.transposed(), 1.0).is_empty());
-        assert_eq!(multiply(a.columns(1..1), a.rows(0..0), 1.0), [0.0; 6], "a sum of nothing");
-    }
-
-    #[test]
-    fn parts_of_a_result_are_written_side_by_side() {
-        let (one, mut sum) = ([1.0_f32; 4], vec![10.0; 8]);
-        let ones = Matrix::new(&one, [2, 1]);
-        for (at, mut part) in MatrixMut::new(&mut sum, [2, 4]).split_columns(2).enumerate() {
-            let scale = [at as f32 + 1.0; 2];
-            product(part.rows(0..2), Onto::Sum, 1.0, ones.rows(0..2), Matrix::new(&scale, [1, 2]), Threads::One);
-            product(
-                part.rows(1..2).first_columns(1),
-                Onto::Nothing,
-                1.0,
-                ones.rows(0..1),
-                ones.rows(1..2),
-                Threads::One,
-            );
-        }
-        assert_eq!(sum, [11.0, 11.0, 12.0, 12.0, 1.0, 11.0, 1.0, 12.0]);
+    fn blocks_are_all_of_a_matrix_and_each_is_where_it_says() {
+        let mut numbers: Vec<f32> = (0_u8..35).map(f32::from).collect();
+        let begin = numbers.as_ptr();
+        let blocks = MatrixMut::new(&mut numbers, [5, 7]).blocks(Parts::new(5, 2, 1), Parts::new(7, 3, 1));
+        let found: Vec<_> = blocks
+            .map(|(rows, columns, mut block)| {
+                assert_eq!(block.dims(), [rows.len(), columns.len()]);
+                assert_eq!(block.place(), (begin.wrapping_add(rows.start * 7 + columns.start).cast_mut(), 7));
+                (rows, columns)
+            })
+            .collect();
+        let expected = [0..2, 2..4, 4..7]
+            .into_iter()
+            .flat_map(|columns| [0..1, 1..3, 3..5].into_iter().map(move |rows| (rows, columns.clone())));
+        assert_eq!(found, expected.collect::<Vec<_>>());
     }
 
     #[test]
     #[should_panic(expected = "a view of 2 x 4 reaches beyond 6 numbers")]
     fn a_view_does_not_reach_beyond_its_numbers() {
-        Matrix::new(&A, [2, 4]);
+        Matrix::new(&[0.0; 6], [2, 4]);
     }
 }

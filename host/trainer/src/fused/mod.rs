@@ -12,7 +12,8 @@
 //! what attention's mask hides stays out of it, and that a NaN gets through a rectifier and a maximum.
 //!
 //! Each operation is a file, with the source of its formula. `operation` is the way from burn's tensors to them and
-//! back, `simd` compiles their loops for several instruction sets, and `matrix` calls the matrix product.
+//! back, `simd` compiles their loops for several instruction sets, `matrix` is numbers as rows and
+//! columns, and `product` multiplies them.
 
 mod adamw;
 mod attention;
@@ -27,6 +28,7 @@ mod linear;
 mod matrix;
 mod max_pool;
 mod operation;
+mod product;
 mod relu;
 mod rms_norm;
 mod scale;

@@ -85,8 +85,10 @@ pub(crate) fn tensor<B: Backend, const D: usize>(primitive: FloatTensor<B>) -> T
 fn tracked<O: Operation<N>, const N: usize>(operation: &O, inputs: [FloatTensor<Trained>; N]) -> FloatTensor<Trained> {
     let keep = inputs.iter().any(|input| input.is_tracked());
     let nodes = inputs.each_ref().map(|input| input.node.clone());
-    // The inputs live until the operation is in the graph: without them, what led to them could be forgotten.
-    let (result, kept) = operation.forward(inputs.each_ref().map(|input| input.primitive.clone()), keep);
+    // These live until the operation is in the graph: without them, what led to the inputs could be forgotten.
+    let _counted = inputs.each_ref().map(|input| input.rc.clone());
+    // The tensors are handed over: an operation may write its result where an input was that nobody else has.
+    let (result, kept) = operation.forward(inputs.map(|input| input.primitive), keep);
     match Recorded(operation.clone()).prepare::<NoCheckpointing>(nodes).compute_bound().stateful() {
         OpsKind::Tracked(step) => step.finish(kept, result),
         OpsKind::UnTracked(step) => step.finish(result),

@@ -3,8 +3,6 @@
 //! Nair and Hinton, "Rectified Linear Units Improve Restricted Boltzmann Machines" (2010). NaN stays NaN, as in PyTorch;
 //! burn's own CPU operation makes 0 of it, and a broken weight would not be seen. Main function: [`relu`].
 
-use std::mem::MaybeUninit;
-
 use burn::tensor::{Tensor, activation, backend::Backend};
 use burn_flex::FlexTensor;
 
@@ -29,12 +27,9 @@ impl Operation<1> for Relu {
     /// The result, which is 0 where no gradient passes.
     type Kept = FlexTensor;
 
-    #[expect(unsafe_code, reason = "to fill the result before it is computed would be a pass over memory")]
     fn forward(&self, [x]: [FlexTensor; 1], _: bool) -> (FlexTensor, FlexTensor) {
-        let x = host::dense(&x);
-        // SAFETY: `forward` writes as many places as there are numbers.
-        let y = unsafe { host::mapped(host::numbers(&x), forward) };
-        let y = host::tensor(y, x.layout().shape().clone());
+        let mut y = host::own(x);
+        host::each(host::numbers_mut(&mut y).chunks_mut(host::ELEMENTS), forward);
         (y.clone(), y)
     }
 
@@ -46,10 +41,10 @@ impl Operation<1> for Relu {
 }
 
 kernels! {
-    fn forward(x: &[f32], y: &mut [MaybeUninit<f32>]) {
-        for (&x, y) in x.iter().zip(y) {
+    fn forward(x: &mut [f32]) {
+        for x in x {
             // A NaN is not below 0.
-            y.write(if x < 0.0 { 0.0 } else { x });
+            *x = if *x < 0.0 { 0.0 } else { *x };
         }
     }
 
