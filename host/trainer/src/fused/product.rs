@@ -65,10 +65,10 @@ pub(super) fn product(
 /// them: on two cores with AVX-512 a step of a transformer of width 384 took as long as before while they were quiet, and
 /// up to 11 % less while they were not. A transposed left side, as in `x^T dy`, is dearer to copy than that saves.
 fn cut(left: Matrix<'_>, right: Matrix<'_>) -> (Parts, Parts) {
-    /// Rows that gemm's widest kernel computes at once, and columns of one of its vectors.
-    const KERNEL: [usize; 2] = [6, 16];
+    /// Rows and columns that gemm's widest kernel computes at once.
+    const KERNEL: [usize; 2] = [6, 64];
     /// Columns below which tasks would be too narrow for such kernels.
-    const NARROW: usize = 64;
+    const NARROW: usize = KERNEL[1];
     let ([rows, _], [_, columns]) = (left.dims(), right.dims());
     let (_, [_, between_columns]) = left.place();
     if columns < NARROW || between_columns != 1 {
