@@ -155,3 +155,15 @@ impl Observer for Turns<'_> {
         self.since = Instant::now();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_turn_is_half_a_second_or_some_steps() {
+        for (seconds, steps) in [(0.0, 9), (0.001, 9), (0.1, 5), (0.4, 3), (60.0, 3)] {
+            assert_eq!(steps_of_turn(seconds), steps, "{seconds} s a step");
+        }
+    }
+}
