@@ -118,11 +118,10 @@ impl<'a> Turns<'a> {
             done.ours.push(measured(&self.turn));
             done.bare.push(measured(&seconds));
             done.peer.extend(theirs.map(|theirs| measured(&theirs.seconds)));
-        }
-        if !self.warm {
+        } else {
             self.steps = steps_of_turn(median(&seconds));
+            self.warm = true;
         }
-        self.warm = true;
         Ok(())
     }
 }

@@ -49,8 +49,7 @@ pub(super) fn own(tensor: FlexTensor) -> FlexTensor {
     let mut own = dense(&tensor);
     drop(tensor);
     if own.try_storage_mut::<f32>().is_none() {
-        let copy = changed(numbers(&own), ELEMENTS, std::iter::repeat(()), |_, ()| ());
-        own = self::tensor(copy, own.layout().shape().clone());
+        own = self::tensor(copy(numbers(&own)), own.layout().shape().clone());
     }
     own
 }
@@ -107,6 +106,11 @@ pub(super) fn changed<T: Send>(
     // SAFETY: the chunks of the places are as many and as long as those of the numbers, and one behind the other; as
     // many places as there are numbers were written.
     unsafe { written(numbers.len(), write) }
+}
+
+/// The same numbers in another place.
+pub(super) fn copy(numbers: &[f32]) -> Vec<f32> {
+    changed(numbers, ELEMENTS, std::iter::repeat(()), |_, ()| ())
 }
 
 /// A buffer of numbers that whoever writes it need not fill first: that would cost a pass over memory by one thread.

@@ -36,8 +36,7 @@ pub(super) fn in_place<B: Backend, const N: usize>(
         return Err((same(gradient), same(moved)));
     }
     let gradient = host::dense(&gradient);
-    // What was dense already is dropped here, so that nobody holds the numbers twice: that would copy them.
-    let mut moved = moved.map(|tensor| host::dense(&tensor));
+    let mut moved = moved.map(host::own);
     let mut chunks = moved.each_mut().map(|tensor| host::numbers_mut(tensor).chunks_mut(host::ELEMENTS));
     let mut next = || chunks.each_mut().map(|chunks| chunks.next().expect("all have the gradient's shape"));
     let tasks = host::numbers(&gradient).chunks(host::ELEMENTS).map(|gradient| (gradient, next()));

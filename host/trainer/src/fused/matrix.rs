@@ -26,7 +26,8 @@ impl Parts {
         self.count
     }
 
-    pub(super) fn ranges(self) -> impl Iterator<Item = Range<usize>> + Clone {
+    /// Where they are.
+    pub(super) fn ranges(self) -> impl Iterator<Item = Range<usize>> {
         let steps = self.all.div_ceil(self.step);
         let start = move |part: usize| self.all.min(steps * part / self.count * self.step);
         (0..self.count).map(move |part| start(part)..start(part + 1))

@@ -12,8 +12,8 @@
 //! what attention's mask hides stays out of it, and that a NaN gets through a rectifier and a maximum.
 //!
 //! Each operation is a file, with the source of its formula. `operation` is the way from burn's tensors to them and
-//! back, `simd` compiles their loops for several instruction sets, `matrix` is numbers as rows and
-//! columns, and `product` multiplies them.
+//! back, `simd` compiles their loops for several instruction sets, `matrix` is numbers as rows and columns, and
+//! `product` multiplies them.
 
 mod adamw;
 mod attention;

@@ -48,34 +48,32 @@ pub(super) fn product(
     if threads == Threads::One || !is_large {
         return compute(result, onto, factor, left, right, Parallelism::None);
     }
-    let (of_rows, of_columns) = cut(left, right);
     // Cut by gemm, a product has as many parts as there are threads.
-    if of_rows.count() * of_columns.count() < rayon::current_num_threads() {
+    let tasks =
+        cut(left, right).filter(|[rows, columns]| rows.count() * columns.count() >= rayon::current_num_threads());
+    let Some([of_rows, of_columns]) = tasks else {
         return compute(result, onto, factor, left, right, Parallelism::Rayon(0));
-    }
+    };
     host::each(result.blocks(of_rows, of_columns), |(rows, columns, block)| {
         compute(block, onto, factor, left.rows(rows), right.columns(columns), Parallelism::None);
     });
 }
 
-/// How the result of a large product is cut into tasks of one thread each.
+/// How the rows and the columns of a large product are cut into tasks of one thread each; `None` where gemm does it better.
 ///
 /// gemm itself cuts it into as many parts as there are threads, and each of them copies the right side into the order in
 /// which it reads it. A task copies only what it reads, and a thread that other work on the machine holds up takes fewer of
 /// them: on two cores with AVX-512 a step of a transformer of width 384 took as long as before while they were quiet, and
 /// up to 11 % less while they were not. A transposed left side, as in `x^T dy`, is dearer to copy than that saves.
-fn cut(left: Matrix<'_>, right: Matrix<'_>) -> (Parts, Parts) {
+fn cut(left: Matrix<'_>, right: Matrix<'_>) -> Option<[Parts; 2]> {
     /// Rows and columns that gemm's widest kernel computes at once.
     const KERNEL: [usize; 2] = [6, 64];
     /// Columns below which tasks would be too narrow for such kernels.
     const NARROW: usize = KERNEL[1];
     let ([rows, _], [_, columns]) = (left.dims(), right.dims());
     let (_, [_, between_columns]) = left.place();
-    if columns < NARROW || between_columns != 1 {
-        (Parts::new(rows, rows, 1), Parts::new(columns, columns, 1))
-    } else {
-        (Parts::new(rows, 512, KERNEL[0]), Parts::new(columns, 192, KERNEL[1]))
-    }
+    let is_cut = columns >= NARROW && between_columns == 1;
+    is_cut.then(|| [Parts::new(rows, 512, KERNEL[0]), Parts::new(columns, 192, KERNEL[1])])
 }
 
 /// A product, by gemm.
