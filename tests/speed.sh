@@ -1,15 +1,16 @@
 #!/usr/bin/env bash
-# Prints the figures of the README's table of speed: a step of each model beside a bare loop around it, and beside PyTorch
-# where a Python with torch is given:
+# Prints the README's figures of speed: a step of each model beside a bare loop around it, and beside PyTorch where a Python
+# with torch is given, which then trains the whole text run too:
 #
 #     tests/speed.sh venv/bin/python
 #
-# About seven minutes; SECONDS_EACH=10 for a quick look. Leave the machine alone meanwhile.
+# About ten minutes; SECONDS_EACH=10 for a quick look. Leave the machine alone meanwhile.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 cargo build --release --bin host
-bench=("${CARGO_TARGET_DIR:-target}/release/host" bench --seconds "${SECONDS_EACH:-60}" --steps 2000)
+host=${CARGO_TARGET_DIR:-target}/release/host
+bench=("$host" bench --seconds "${SECONDS_EACH:-60}" --steps 2000)
 [ $# -eq 0 ] || bench+=(--peer "$1")
 text=host/examples/text.toml
 
@@ -22,3 +23,4 @@ text=host/examples/text.toml
 # PyTorch drops other activations.
 "${bench[@]}" train.toml --set task.dropout=0
 "${bench[@]}" train.toml --set task.dropout=0 --set task.model=mlp
+[ $# -eq 0 ] || "$host" bench "$text" --peer "$1" --whole

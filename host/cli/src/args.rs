@@ -195,6 +195,9 @@ pub(crate) struct BenchArgs {
     /// Let PyTorch compile the model (torch.compile) before it begins.
     #[arg(long, requires = "peer")]
     pub(crate) compile: bool,
+    /// Train the whole run and the same one in PyTorch, and compare time and validation losses.
+    #[arg(long, requires = "peer", conflicts_with_all = ["steps", "seconds"])]
+    pub(crate) whole: bool,
     /// Steps of each loop that are measured.
     #[arg(long, default_value_t = 210, value_parser = clap::value_parser!(u32).range(1..=1_000_000), value_name = "COUNT")]
     pub(crate) steps: u32,

@@ -4,6 +4,8 @@
 //! It knows no callbacks, no measurements and no checkpoints. Main types: [`Bare`], and [`AnyBare`] where task and backend
 //! are known only at run time.
 
+use std::ops::Range;
+
 use burn::{optim::GradientsParams, tensor::backend::AutodiffBackend};
 
 use crate::{
@@ -17,7 +19,8 @@ use crate::{
 };
 
 /// A bare loop around a task. Of the settings, those of seed, batch size, optimizer and clipping of the norm hold;
-/// micro-batches are not accumulated, and the samples of the first epoch are gone through again and again.
+/// micro-batches are not accumulated. Its steps have the samples of a run's steps, as long as no callback of the run drops
+/// some or changes their number.
 pub struct Bare<B: AutodiffBackend, T: Task<B>> {
     task: T,
     settings: Settings,
@@ -28,7 +31,8 @@ pub struct Bare<B: AutodiffBackend, T: Task<B>> {
     optimizer: Optimizer<B>,
     rates: Vec<Rates>,
     knobs: Vec<f64>,
-    order: Vec<usize>,
+    /// The order of an epoch's samples.
+    order: (u64, Vec<usize>),
     steps: usize,
     loss: f64,
 }
@@ -44,9 +48,12 @@ pub trait AnyBare {
     /// The weights as they stand, as the bytes of a safetensors file.
     fn weights(&self) -> Vec<u8>;
 
-    /// The tensors of the first `count` steps' batches, named `<step>.<name>`, as the bytes of a safetensors file; `None`
-    /// where the task does not show them.
-    fn batches(&self, count: usize) -> Option<Vec<u8>>;
+    /// The tensors of some steps' batches (the first step is 0), named `<n>.<name>` with `n` from 0, as the bytes of a
+    /// safetensors file; `None` where the task does not show them.
+    fn batches(&mut self, steps: Range<usize>) -> Option<Vec<u8>>;
+
+    /// The tensors of the validation data in the same form; `None` where the task does not show them.
+    fn validation(&self) -> Option<Vec<u8>>;
 }
 
 impl<B: AutodiffBackend, T: Task<B>> Bare<B, T> {
@@ -62,7 +69,7 @@ impl<B: AutodiffBackend, T: Task<B>> Bare<B, T> {
         Ok(Self {
             rates: settings.groups.iter().map(Rates::of).collect(),
             knobs: task.description().knobs.iter().map(|knob| knob.value).collect(),
-            order: random::order(settings.seed, 0, task.samples()),
+            order: (0, random::order(settings.seed, 0, task.samples())),
             model: Some(model),
             optimizer: Optimizer::new(settings.optimizer),
             steps: 0,
@@ -78,16 +85,39 @@ impl<B: AutodiffBackend, T: Task<B>> Bare<B, T> {
         self.model.as_ref().expect("the optimizer gives the model back")
     }
 
-    fn samples(&self, step: usize) -> Vec<usize> {
-        let size = self.settings.batch_size.min(self.order.len());
-        (step * size..(step + 1) * size).map(|at| self.order[at % self.order.len()]).collect()
+    /// The epoch of a step, and its samples.
+    fn samples(&mut self, step: usize) -> (u64, &[usize]) {
+        let all = self.task.samples();
+        let size = self.settings.batch_size.min(all);
+        let steps = if self.settings.drop_last { all / size } else { all.div_ceil(size) };
+        let (epoch, begin) = ((step / steps) as u64, step % steps * size);
+        if self.order.0 != epoch {
+            self.order = (epoch, random::order(self.settings.seed, epoch, all));
+        }
+        (epoch, &self.order.1[begin..(begin + size).min(all)])
+    }
+
+    fn batch(&mut self, step: usize) -> T::Batch {
+        let (epoch, samples) = self.samples(step);
+        let samples = samples.to_vec();
+        self.task.batch(epoch, &samples, &self.device).0
+    }
+
+    /// The tensors of batches, each with its place among them.
+    fn bytes(&self, batches: impl IntoIterator<Item = T::Batch>) -> Option<Vec<u8>> {
+        let numbered = batches.into_iter().enumerate();
+        let tensors = numbered.flat_map(|(at, batch)| {
+            let named = self.task.tensors(&batch);
+            named.into_iter().map(move |(name, data)| (format!("{at}.{name}"), data))
+        });
+        let tensors: Vec<_> = tensors.collect();
+        (!tensors.is_empty()).then(|| checkpoint::data_bytes(tensors))
     }
 }
 
 impl<B: AutodiffBackend, T: Task<B>> AnyBare for Bare<B, T> {
     fn step(&mut self) {
-        let samples = self.samples(self.steps);
-        let (batch, _) = self.task.batch(0, &samples, &self.device);
+        let batch = self.batch(self.steps);
         let model = self.model.take().expect("the last update gave the model back");
         let loss = self.task.step(&model, batch, Asked { knobs: &self.knobs, vectors: false }).loss;
         self.loss = scalar(loss.clone().inner());
@@ -109,13 +139,12 @@ impl<B: AutodiffBackend, T: Task<B>> AnyBare for Bare<B, T> {
         checkpoint::model_bytes::<B, _>(self.model(), &self.parameters)
     }
 
-    fn batches(&self, count: usize) -> Option<Vec<u8>> {
-        let tensors = |step: usize| {
-            let (batch, _) = self.task.batch(0, &self.samples(step), &self.device);
-            let named = self.task.tensors(&batch);
-            named.into_iter().map(move |(name, data)| (format!("{step}.{name}"), data))
-        };
-        let tensors: Vec<_> = (0..count).flat_map(tensors).collect();
-        (!tensors.is_empty()).then(|| checkpoint::data_bytes(tensors))
+    fn batches(&mut self, steps: Range<usize>) -> Option<Vec<u8>> {
+        let batches: Vec<_> = steps.map(|step| self.batch(step)).collect();
+        self.bytes(batches)
+    }
+
+    fn validation(&self) -> Option<Vec<u8>> {
+        self.bytes(self.task.validation(&self.device))
     }
 }

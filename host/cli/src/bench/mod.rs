@@ -1,19 +1,28 @@
-//! A run's steps beside those of other loops around the same model, in turns.
+//! A run's steps beside those of other loops around the same model, in turns, or a whole run beside PyTorch's.
 //!
 //! A turn is some steps of ours, as many of a bare loop and as many of PyTorch's where that is asked for, so that whatever
-//! else the machine does disturbs all alike. It prints nothing. Main function: [`compare`].
+//! else the machine does disturbs all alike. It prints nothing. Main functions: [`compare`], [`whole`].
 
 mod peer;
 mod spread;
 mod turns;
+mod whole;
 
 use std::time::{Duration, Instant};
 
-use host_callback::{Callbacks as _, Summary};
-use host_trainer::{StopFlag, Store};
+use host_callback::{Callbacks as _, Chain, Summary};
+use host_trainer::{AnyBare, AnyRun, StopFlag, Store, device::Device};
+use tempfile::TempDir;
 
-use self::{peer::Peer, turns::Turns};
-pub(crate) use self::{peer::Wanted, spread::Spread};
+pub(crate) use self::{
+    peer::Wanted,
+    spread::Spread,
+    whole::{Evaluation, Whole, whole},
+};
+use self::{
+    peer::{Peer, shown},
+    turns::Turns,
+};
 use crate::{
     config::Plan,
     exit::Exit,
@@ -84,40 +93,80 @@ pub(crate) struct PeerComparison {
     pub(crate) losses: usize,
 }
 
+/// A run that is ready, and what others begin with.
+struct Stage {
+    run: Box<dyn AnyRun>,
+    device: Device,
+    chain: Chain,
+    bare: Box<dyn AnyBare>,
+    telemetry: Telemetry,
+    store: Store,
+    /// How long it took to prepare the run.
+    prepared: Duration,
+    _folder: TempDir,
+}
+
+impl Stage {
+    fn of(plan: &Plan) -> Result<Self, Problems> {
+        let files = |error: std::io::Error| {
+            Problems::from((Exit::RunFolder, Problem::new("there is no folder for the run").caused_by(error)))
+        };
+        let began = Instant::now();
+        let Prepared { run, device, .. } = wire::prepare(plan, None)?;
+        let chain = wire::callbacks(plan, run.as_ref(), &GuestLog::default(), None)?.chain;
+        let prepared = began.elapsed();
+        let bare = wire::bare(plan, &device)?;
+        let folder = tempfile::tempdir().map_err(files)?;
+        let run_folder = RunFolder::create(folder.path(), "bench").map_err(files)?;
+        let telemetry = Telemetry::create(&run_folder, Display::Quiet).map_err(files)?;
+        let store = Store::open(&run_folder.checkpoints(), plan.settings.keep)
+            .map_err(|error| failed(Problem::new("there is no room for checkpoints").caused_by(error)))?;
+        Ok(Self { run, device, chain, bare, telemetry, store, prepared, _folder: folder })
+    }
+
+    fn peer(&self, wanted: Wanted<'_>, plan: &Plan) -> Result<Peer, Problems> {
+        Peer::start(wanted, plan, &self.device.kind, self.run.as_ref(), self.bare.as_ref())
+    }
+
+    /// The task and its model, in words.
+    fn model(&self) -> String {
+        format!("{}, {}", self.run.task().task, self.run.task().model)
+    }
+}
+
+fn failed(problem: Problem) -> Problems {
+    (Exit::RunFailed, problem).into()
+}
+
+/// What broke a comparison off.
+fn broke_off(why: &str) -> Problems {
+    failed(Problem::new(format!("the comparison broke off: {why}")))
+}
+
 /// Compares.
 ///
 /// # Errors
 ///
 /// What keeps the run or PyTorch from beginning or going on.
 pub(crate) fn compare(plan: &Plan, peer: Option<Wanted<'_>>, length: Length) -> Result<Comparison, Problems> {
-    let failed = |problem: Problem| Problems::from((Exit::RunFailed, problem));
-    let folder = tempfile::tempdir().map_err(|error| {
-        Problems::from((Exit::RunFolder, Problem::new("there is no folder for the run").caused_by(error)))
-    })?;
-    let began = Instant::now();
-    let Prepared { mut run, device, .. } = wire::prepare(plan, None)?;
-    let log = GuestLog::default();
-    let mut chain = wire::callbacks(plan, run.as_ref(), &log, None)?.chain;
-    let prepared = began.elapsed();
-
-    let mut bare = wire::bare(plan, &device)?;
-    // Where it does more steps, it begins with the first batch again; losses are not compared so far.
-    let batches = (length.steps + turns::STEPS).max(turns::COMPARED);
-    let peer = peer
-        .map(|wanted| Peer::start(wanted, plan, &device.kind, (run.as_ref(), bare.as_ref()), batches))
-        .transpose()?;
-
-    let files = |error: std::io::Error| failed(Problem::new("the run's folder cannot be written").caused_by(error));
-    let folder = RunFolder::create(folder.path(), "bench").map_err(files)?;
-    let telemetry = Telemetry::create(&folder, Display::Quiet).map_err(files)?;
-    let mut store = Store::open(&folder.checkpoints(), 1)
-        .map_err(|error| failed(Problem::new("there is no room for checkpoints").caused_by(error)))?;
+    let mut stage = Stage::of(plan)?;
+    let begin = |wanted| {
+        // Where it does more steps, it begins with the first batch again; losses are not compared so far.
+        let steps = (length.steps + turns::STEPS).max(turns::COMPARED);
+        let batches = shown(plan, stage.bare.batches(0..steps))?;
+        let mut peer = stage.peer(wanted, plan)?;
+        peer.take(&batches).map_err(|why| broke_off(&why))?;
+        Ok::<_, Problems>(peer)
+    };
+    let peer = peer.map(begin).transpose()?;
+    let model = stage.model();
+    let Stage { mut run, device, mut chain, mut bare, telemetry, mut store, prepared, _folder } = stage;
     let stop = StopFlag::new();
     let mut turns = Turns::new(telemetry, bare.as_mut(), peer, stop.clone(), length.steps, length.time);
     let started = chain.summaries();
     let report = run.train(&mut store, &mut chain, &mut turns, &stop);
     let memory = program::resident();
-    let done = turns.finish().map_err(|why| failed(Problem::new(format!("the comparison broke off: {why}"))))?;
+    let done = turns.finish().map_err(|why| broke_off(&why))?;
     if done.ours.is_empty() {
         let ending = report.ending.words();
         let message = format!("the run ended before {} steps were done: {ending}", 2 * turns::STEPS);
@@ -125,7 +174,7 @@ pub(crate) fn compare(plan: &Plan, peer: Option<Wanted<'_>>, length: Length) -> 
     }
     let pairs = |others: &[f64]| done.ours.iter().zip(others).map(|(ours, other)| ours / other).collect();
     Ok(Comparison {
-        model: format!("{}, {}", run.task().task, run.task().model),
+        model,
         device: device.kind.to_string(),
         threads: rayon::current_num_threads(),
         batch: plan.settings.batch_size * plan.settings.accumulation,

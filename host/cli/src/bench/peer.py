@@ -4,11 +4,16 @@ Started with a folder that holds
 
     spec.json             the [task] table, the optimizer with its groups, label smoothing, clipping, threads
     weights.safetensors   the model's weights at the start, under our names
-    batches.safetensors   "<n>.inputs" and "<n>.targets" of each batch
 
-It says in one line of JSON what it is, and then, for each line "N" that it reads, does N steps and answers with one line:
-the seconds of each step and its loss. It ends with its input. The step is what a PyTorch user would write who knows
-the fast forms: fused attention, the fused AdamW, gradients set to none.
+It says in one line of JSON what it is, and then does what lines of JSON tell it:
+
+    {"batches": FILE}             takes the next steps' batches from there: "<n>.inputs" and "<n>.targets" of each
+    {"steps": N, "rates": RATES}  does N steps and answers with the seconds of each and its loss; RATES has for each
+                                  step the learning rate and weight decay of each group, or is null
+    {"evaluate": FILE}            answers with the mean loss over the batches in there, and the seconds that it took
+
+It ends with its input. The step is what a PyTorch user would write who knows the fast forms: fused attention, the fused
+AdamW, gradients set to none.
 """
 
 import json
@@ -148,43 +153,87 @@ def optimizer(model, spec):
     return torch.optim.SGD(groups, lr=0.0, fused=True, **options)
 
 
+def pairs(path, device):
+    """Inputs and targets of each batch in a file."""
+    tensors = safetensors(pathlib.Path(path))
+    return [[tensors[f"{at}.{name}"].to(device) for name in ("inputs", "targets")] for at in range(len(tensors) // 2)]
+
+
+def answer(words):
+    print(json.dumps(words), flush=True)
+
+
+def finite(loss):
+    return loss if math.isfinite(loss) else None
+
+
+class Trainer:
+    def __init__(self, spec, weights):
+        self.spec = spec
+        self.model = MODELS[spec["task"]["kind"]](spec["task"], weights)
+        load(self.model, weights)
+        self.model.to(spec["device"])
+        self.update = optimizer(self.model, spec)
+        self.parameters = list(self.model.parameters())
+        self.forward = torch.compile(self.model) if spec["compile"] else self.model
+        device = spec["device"].partition(":")[0]
+        self.half = torch.autocast(device, dtype=torch.bfloat16, enabled=spec["task"].get("precision") == "bf16")
+        self.batches, self.at = [], 0
+        self.validation = None
+
+    def take(self, path):
+        self.batches, self.at = pairs(path, self.spec["device"]), 0
+
+    def step(self):
+        inputs, targets = self.batches[self.at % len(self.batches)]
+        self.at += 1
+        with self.half:
+            loss = F.cross_entropy(self.forward(inputs), targets, label_smoothing=self.spec["label-smoothing"])
+        loss.backward()
+        if self.spec["clip-norm"] > 0.0:
+            nn.utils.clip_grad_norm_(self.parameters, self.spec["clip-norm"])
+        self.update.step()
+        self.update.zero_grad(set_to_none=True)
+        return loss.item()
+
+    def steps(self, count, rates):
+        seconds, losses = [], []
+        for at in range(count):
+            began = time.perf_counter()
+            if rates is not None:
+                for group, (rate, decay) in zip(self.update.param_groups, rates[at]):
+                    group["lr"], group["weight_decay"] = rate, decay
+            losses.append(finite(self.step()))
+            seconds.append(time.perf_counter() - began)
+        return {"seconds": seconds, "losses": losses}
+
+    def evaluate(self, path):
+        if self.validation is None:
+            self.validation = pairs(path, self.spec["device"])
+        began = time.perf_counter()
+        total, count = 0.0, 0
+        with torch.inference_mode(), self.half:
+            for inputs, targets in self.validation:
+                total += F.cross_entropy(self.forward(inputs), targets, reduction="sum").item()
+                count += targets.numel()
+        return {"seconds": time.perf_counter() - began, "loss": finite(total / count)}
+
+
 def main():
     folder = pathlib.Path(sys.argv[1])
     spec = json.loads((folder / "spec.json").read_text())
     torch.set_num_threads(spec["threads"])
-    weights = safetensors(folder / "weights.safetensors")
-    model = MODELS[spec["task"]["kind"]](spec["task"], weights)
-    load(model, weights)
-    model.to(spec["device"])
-    batches = safetensors(folder / "batches.safetensors")
-    batches = [[batches[f"{at}.{name}"].to(spec["device"]) for name in ("inputs", "targets")] for at in range(len(batches) // 2)]
-    update = optimizer(model, spec)
-    clip = spec["clip-norm"]
-    parameters = list(model.parameters())
-    counted = sum(parameter.numel() for parameter in parameters)
-    print(json.dumps({"version": torch.__version__, "threads": torch.get_num_threads(), "parameters": counted}), flush=True)
-
-    forward = torch.compile(model) if spec["compile"] else model
-    device = spec["device"].partition(":")[0]
-    half = torch.autocast(device, dtype=torch.bfloat16, enabled=spec["task"].get("precision") == "bf16")
-    at = 0
+    trainer = Trainer(spec, safetensors(folder / "weights.safetensors"))
+    counted = sum(parameter.numel() for parameter in trainer.parameters)
+    answer({"version": torch.__version__, "threads": torch.get_num_threads(), "parameters": counted})
     for line in sys.stdin:
-        seconds, losses = [], []
-        for _ in range(int(line)):
-            inputs, targets = batches[at % len(batches)]
-            at += 1
-            began = time.perf_counter()
-            with half:
-                loss = F.cross_entropy(forward(inputs), targets, label_smoothing=spec["label-smoothing"])
-            loss.backward()
-            if clip > 0.0:
-                nn.utils.clip_grad_norm_(parameters, clip)
-            update.step()
-            update.zero_grad(set_to_none=True)
-            losses.append(loss.item())
-            seconds.append(time.perf_counter() - began)
-        losses = [loss if math.isfinite(loss) else None for loss in losses]
-        print(json.dumps({"seconds": seconds, "losses": losses}), flush=True)
+        order = json.loads(line)
+        if "batches" in order:
+            trainer.take(order["batches"])
+        elif "steps" in order:
+            answer(trainer.steps(order["steps"], order["rates"]))
+        else:
+            answer(trainer.evaluate(order["evaluate"]))
 
 
 main()

@@ -5,12 +5,12 @@
 use std::{
     fs,
     io::{self, BufRead as _, BufReader, Write as _},
-    path::Path,
+    path::{Path, PathBuf},
     process::{Child, ChildStdin, ChildStdout, Command, Stdio},
 };
 
 use host_trainer::{AnyBare, AnyRun, device::DeviceKind};
-use serde::{Deserialize, de::DeserializeOwned};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -21,6 +21,19 @@ use crate::{
 };
 
 const PROGRAM: &str = include_str!("peer.py");
+const VALIDATION: &str = "validation.safetensors";
+
+/// Batches that PyTorch is to be given.
+///
+/// # Errors
+///
+/// When the task shows none.
+pub(crate) fn shown(plan: &Plan, batches: Option<Vec<u8>>) -> Result<Vec<u8>, Problems> {
+    batches.ok_or_else(|| {
+        let message = format!("the task \"{}\" has no batches that PyTorch could be given", plan.task.kind);
+        Problems::from((Exit::Usage, Problem::new(message).help("leave --peer out")))
+    })
+}
 
 /// How PyTorch is asked for.
 #[derive(Clone, Copy, Debug)]
@@ -38,8 +51,8 @@ pub(crate) struct Peer {
     from: BufReader<ChildStdout>,
     /// What it is, such as `PyTorch 2.15.0`.
     pub(crate) name: String,
-    // What it was started with.
-    _folder: TempDir,
+    /// What it is given.
+    folder: TempDir,
 }
 
 /// What it says first.
@@ -48,6 +61,27 @@ pub(crate) struct Peer {
 enum Hello {
     Failed { error: String },
     Ready { version: String, threads: usize, parameters: usize },
+}
+
+/// The learning rate and the weight decay of each group.
+pub(crate) type Rates = Vec<[f64; 2]>;
+
+/// What it is told to do.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Order<'a> {
+    Batches { batches: &'a Path },
+    Steps { steps: usize, rates: Option<&'a [Rates]> },
+    Evaluate { evaluate: &'a Path },
+}
+
+/// An evaluation of it.
+#[derive(Deserialize)]
+pub(crate) struct Evaluated {
+    /// The time that it took.
+    pub(crate) seconds: f64,
+    /// The mean loss; `None` where it is no number.
+    pub(crate) loss: Option<f64>,
 }
 
 /// Some steps of it.
@@ -60,17 +94,17 @@ pub(crate) struct Steps {
 }
 
 impl Peer {
-    /// Starts it with the weights that the bare loop has now, and the batches of its first steps.
+    /// Starts it with the weights that the bare loop has now.
     ///
     /// # Errors
     ///
-    /// When the task shows no batches, Python or PyTorch is not there, or its model is not ours.
+    /// When Python or PyTorch is not there, its model is not ours, or it cannot train in the same way.
     pub(crate) fn start(
         wanted: Wanted<'_>,
         plan: &Plan,
         device: &DeviceKind,
-        (run, bare): (&dyn AnyRun, &dyn AnyBare),
-        batches: usize,
+        run: &dyn AnyRun,
+        bare: &dyn AnyBare,
     ) -> Result<Self, Problems> {
         let python = wanted.python.display();
         let failed = |message: String, help: &str| {
@@ -79,18 +113,11 @@ impl Peer {
             Problems::from((Exit::Usage, Problem::new(message).help(help)))
         };
         let words = spec(plan, device, run, wanted.compiled).map_err(|why| failed(why, "leave --peer out"))?;
-        let batches = bare.batches(batches).ok_or_else(|| {
-            failed(
-                format!("the task \"{}\" has no batches that PyTorch could be given", plan.task.kind),
-                "leave --peer out",
-            )
-        })?;
         let folder = (|| -> io::Result<TempDir> {
             let folder = tempfile::tempdir()?;
             fs::write(folder.path().join("peer.py"), PROGRAM)?;
             fs::write(folder.path().join("spec.json"), words.to_string())?;
             fs::write(folder.path().join("weights.safetensors"), bare.weights())?;
-            fs::write(folder.path().join("batches.safetensors"), batches)?;
             Ok(folder)
         })();
         let folder = folder.map_err(|error| failed(format!("there is no folder for PyTorch's data: {error}"), ""))?;
@@ -101,7 +128,7 @@ impl Peer {
         let (Some(to), Some(from)) = (child.stdin.take(), child.stdout.take()) else {
             unreachable!("both were asked for");
         };
-        let mut peer = Self { child, to, from: BufReader::new(from), name: String::new(), _folder: folder };
+        let mut peer = Self { child, to, from: BufReader::new(from), name: String::new(), folder };
         let ours: usize = run.parameters().iter().map(|(_, shape, _)| shape.iter().product::<usize>()).sum();
         match peer.read::<Hello>().map_err(|why| failed(format!("{python}: {why}"), ""))? {
             Hello::Failed { error } => Err(failed(format!("{python}: {error}"), "")),
@@ -110,20 +137,63 @@ impl Peer {
             }
             Hello::Ready { version, threads, .. } => {
                 let how = if wanted.compiled { ", compiled" } else { "" };
-                peer.name = format!("PyTorch {version}, {threads} threads{how}");
+                let threads = if threads == 1 { "1 thread".to_owned() } else { format!("{threads} threads") };
+                peer.name = format!("PyTorch {version}, {threads}{how}");
                 Ok(peer)
             }
         }
     }
 
-    /// Does some steps.
+    /// Gives it the batches of its next steps. Where it does more, it begins with the first one again.
+    ///
+    /// # Errors
+    ///
+    /// Why they could not be given.
+    pub(crate) fn take(&mut self, batches: &[u8]) -> Result<(), String> {
+        // Whoever read the last ones has answered since.
+        let path = self.write("batches.safetensors", batches)?;
+        self.tell(&Order::Batches { batches: &path })
+    }
+
+    /// Does some steps, with the rates of each or with those at the start.
     ///
     /// # Errors
     ///
     /// Why it did not.
-    pub(crate) fn steps(&mut self, count: usize) -> Result<Steps, String> {
-        writeln!(self.to, "{count}").and_then(|()| self.to.flush()).map_err(|error| error.to_string())?;
+    pub(crate) fn steps(&mut self, steps: usize, rates: Option<&[Rates]>) -> Result<Steps, String> {
+        self.tell(&Order::Steps { steps, rates })?;
         self.read()
+    }
+
+    /// Keeps the validation data for it.
+    ///
+    /// # Errors
+    ///
+    /// Why it could not be written.
+    pub(crate) fn keep(&self, validation: &[u8]) -> Result<(), String> {
+        self.write(VALIDATION, validation).map(drop)
+    }
+
+    /// Evaluates on the data that was kept.
+    ///
+    /// # Errors
+    ///
+    /// Why it did not.
+    pub(crate) fn evaluate(&mut self) -> Result<Evaluated, String> {
+        let path = self.folder.path().join(VALIDATION);
+        self.tell(&Order::Evaluate { evaluate: &path })?;
+        self.read()
+    }
+
+    fn write(&self, name: &str, bytes: &[u8]) -> Result<PathBuf, String> {
+        let path = self.folder.path().join(name);
+        fs::write(&path, bytes).map_err(|error| format!("{} cannot be written: {error}", path.display()))?;
+        Ok(path)
+    }
+
+    fn tell(&mut self, order: &Order<'_>) -> Result<(), String> {
+        let line = serde_json::to_string(order).map_err(|error| error.to_string())?;
+        writeln!(self.to, "{line}").and_then(|()| self.to.flush()).map_err(|error| error.to_string())
     }
 
     fn read<T: DeserializeOwned>(&mut self) -> Result<T, String> {

@@ -101,7 +101,7 @@ impl<'a> Turns<'a> {
             seconds.push(began.elapsed().as_secs_f64());
             losses.push(self.bare.loss());
         }
-        let theirs = self.peer.as_mut().map(|peer| peer.steps(steps)).transpose()?;
+        let theirs = self.peer.as_mut().map(|peer| peer.steps(steps, None)).transpose()?;
         let done = &mut self.done;
         if let Some(theirs) = theirs.as_ref().filter(|_| done.losses + steps <= COMPARED) {
             for (ours, theirs) in losses.iter().zip(&theirs.losses) {

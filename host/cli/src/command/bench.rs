@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::{
     args::BenchArgs,
-    bench::{self, Comparison, Length, Spread, Wanted},
+    bench::{self, Comparison, Length, Spread, Wanted, Whole},
     config,
     exit::Exit,
     problem::Problems,
@@ -26,6 +26,15 @@ pub(crate) fn run(args: &BenchArgs) -> Result<Exit, Problems> {
     let mut all = Vec::new();
     for file in &args.files {
         let plan = config::load(file, &args.set, host_trainer::task::KINDS)?;
+        if let Some(wanted) = peer.filter(|_| args.whole) {
+            let whole = wire::computing(1, || bench::whole(&plan, wanted))?;
+            if args.json {
+                all.push(whole_document(file, &whole));
+            } else {
+                terminal::out(&whole_table(file, &whole));
+            }
+            continue;
+        }
         let comparison = wire::computing(1, || bench::compare(&plan, peer, length))?;
         if args.json {
             all.push(document(file, &comparison));
@@ -42,8 +51,13 @@ pub(crate) fn run(args: &BenchArgs) -> Result<Exit, Problems> {
 fn table(file: &Path, done: &Comparison) -> String {
     let mut text = String::new();
     let mut line = |words: String| writeln!(text, "{words}").expect("a String takes everything");
-    let threads = if done.threads == 1 { "1 thread".to_owned() } else { format!("{} threads", done.threads) };
-    line(format!("{}: {}; batch {}, {}, {threads}", file.display(), done.model, done.batch, done.device));
+    line(format!(
+        "{}: {}; batch {}, {}",
+        file.display(),
+        done.model,
+        done.batch,
+        computing(&done.device, done.threads)
+    ));
     let ratio = |of: Spread| format!("{:.3} ({:.3} to {:.3})", of.median, of.low, of.high);
     let time = |of: Spread| {
         let [low, median, high] = [of.low, of.median, of.high].map(|seconds| seconds * 1e3);
@@ -90,6 +104,38 @@ fn table(file: &Path, done: &Comparison) -> String {
     text
 }
 
+fn whole_table(file: &Path, done: &Whole) -> String {
+    let mut text = String::new();
+    let mut line = |words: String| writeln!(text, "{words}").expect("a String takes everything");
+    line(format!(
+        "{}: {}; batch {}, {}",
+        file.display(),
+        done.model,
+        done.batch,
+        computing(&done.device, done.threads)
+    ));
+    let [ours, peer] = [done.ours, done.peer].map(|time| time.as_secs_f64());
+    line(format!("  ours / PyTorch         {:.3}, of a whole run", ours / peer));
+    line(format!(
+        "  ours                   {ours:.2} s for {} steps, with start, callbacks and checkpoints",
+        done.steps
+    ));
+    line(format!("  {:<22} {peer:.2} s for the same steps and evaluations", done.peer_name));
+    line(format!("  ended                  {}", done.ending));
+    for one in &done.evaluations {
+        let (step, ours, peer) = (one.step, one.ours, one.peer);
+        line(format!("  validation loss        {ours:.4} ours, {peer:.4} PyTorch's after {step} steps"));
+    }
+    if let Some(difference) = done.loss_difference() {
+        line(format!("                         at most {difference:.1e} apart"));
+    }
+    text
+}
+
+fn computing(device: &str, threads: usize) -> String {
+    if threads == 1 { format!("{device}, 1 thread") } else { format!("{device}, {threads} threads") }
+}
+
 fn rate(tokens: u64, seconds: f64) -> String {
     if tokens == 0 { String::new() } else { format!(", {:.0} tokens/s", tokens as f64 / seconds) }
 }
@@ -119,5 +165,24 @@ fn document(file: &Path, done: &Comparison) -> Value {
         "callbacks": { "step-seconds": done.callback_seconds(), "each": done.callbacks },
         "first-step-seconds": done.first_step.as_secs_f64(),
         "memory-bytes": done.memory,
+    })
+}
+
+fn whole_document(file: &Path, done: &Whole) -> Value {
+    let finite = |loss: f64| loss.is_finite().then_some(loss);
+    let evaluation =
+        |one: &bench::Evaluation| json!({ "step": one.step, "loss": finite(one.ours), "peer-loss": finite(one.peer) });
+    json!({
+        "file": file.display().to_string(),
+        "model": done.model,
+        "device": done.device,
+        "threads": done.threads,
+        "batch": done.batch,
+        "steps": done.steps,
+        "ending": done.ending,
+        "ours-over-peer": done.ours.as_secs_f64() / done.peer.as_secs_f64(),
+        "seconds": done.ours.as_secs_f64(),
+        "peer": { "name": done.peer_name, "seconds": done.peer.as_secs_f64() },
+        "evaluations": done.evaluations.iter().map(evaluation).collect::<Vec<_>>(),
     })
 }

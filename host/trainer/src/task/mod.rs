@@ -229,6 +229,12 @@ pub trait Task<B: AutodiffBackend> {
         Vec::new()
     }
 
+    /// The validation data, in batches, for the same comparison: what [`evaluate`](Self::evaluate) goes through. By default
+    /// there is none.
+    fn validation(&self, _device: &B::Device) -> Vec<Self::Batch> {
+        Vec::new()
+    }
+
     /// What the finished model has to show in the report.
     fn artifacts(
         &self,

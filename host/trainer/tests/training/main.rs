@@ -17,6 +17,7 @@
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 mod ahead;
+mod bare;
 mod checkpoints;
 mod failures;
 mod knobs;

@@ -265,6 +265,11 @@ impl<B: AutodiffBackend> Task<B> for Classification {
         vec![("inputs", batch.features.to_data()), ("targets", batch.labels.to_data())]
     }
 
+    fn validation(&self, device: &B::Device) -> Vec<Samples<B>> {
+        let batches = self.table.validation().chunks(EVALUATION_BATCH);
+        batches.map(|rows| Self::samples(self, rows, device)).collect()
+    }
+
     fn artifacts(&self, model: &Classifier<B::InnerBackend>, device: &B::Device) -> Vec<Artifact> {
         let (_, confusion) = self.confusion(model, device);
         let classes = self.table.classes();

@@ -167,18 +167,26 @@ impl LanguageModel {
         }
     }
 
-    /// Mean loss over all whole windows of the validation part.
-    fn validation_loss<B: Backend>(&self, model: &Transformer<B>, device: &B::Device) -> f64 {
-        let context = self.settings.context;
-        let tokens = self.text.validation();
+    /// All whole windows of the validation part, in batches.
+    fn validation_windows<'a, B: Backend>(&'a self, device: &'a B::Device) -> impl Iterator<Item = Windows<B>> + 'a {
+        let (context, tokens) = (self.settings.context, self.text.validation());
         let starts: Vec<usize> = (0..(tokens.len() - 1) / context).map(|window| window * context).collect();
-        let mut loss = 0.0;
-        for starts in starts.chunks((EVALUATION_TOKENS / context).max(1)) {
-            let windows = self.windows::<B>(tokens, starts, device);
+        let size = (EVALUATION_TOKENS / context).max(1);
+        (0..starts.len())
+            .step_by(size)
+            .map(move |at| self.windows(tokens, &starts[at..(at + size).min(starts.len())], device))
+    }
+
+    /// Mean loss over them.
+    fn validation_loss<B: Backend>(&self, model: &Transformer<B>, device: &B::Device) -> f64 {
+        let (mut sum, mut count) = (0.0, 0);
+        for windows in self.validation_windows::<B>(device) {
+            let size = windows.inputs.dims()[0];
             let mean = cross_entropy(model.forward(windows.inputs, 0.0), windows.targets, 0.0);
-            loss += crate::scalar(mean) * starts.len() as f64;
+            sum += crate::scalar(mean) * size as f64;
+            count += size;
         }
-        loss / starts.len() as f64
+        sum / count as f64
     }
 }
 
@@ -262,6 +270,10 @@ impl<B: AutodiffBackend> Task<B> for LanguageModel {
 
     fn tensors(&self, batch: &Windows<B>) -> Vec<(&'static str, TensorData)> {
         vec![("inputs", batch.inputs.to_data()), ("targets", batch.targets.to_data())]
+    }
+
+    fn validation(&self, device: &B::Device) -> Vec<Windows<B>> {
+        self.validation_windows(device).collect()
     }
 
     fn artifacts(&self, model: &Transformer<B::InnerBackend>, device: &B::Device) -> Vec<Artifact> {
