@@ -1,8 +1,9 @@
-//! What ten sandboxed callbacks cost the run of `train.toml`.
+//! What ten sandboxed callbacks cost the runs of `train.toml` and `host/examples/text.toml`.
 //!
 //! The callbacks are the shipped plugins, each twice. They may only observe, so that all runs do the same work. The
-//! cost of one event is measured by the sandbox's own bench. `cargo bench --bench overhead` prints two ratios: of
-//! whole runs in turns, and of single steps in turns within one run, which the machine's other work disturbs less.
+//! cost of one event is measured by the sandbox's own bench. `cargo bench --bench overhead` prints ratios of whole runs in
+//! turns, and of single steps in turns within one run, which the machine's other work disturbs less; and the share of a step
+//! in which callbacks were called.
 
 use std::{
     error::Error,
@@ -18,7 +19,7 @@ use host_callback::{
 };
 use host_sandbox::{InstanceSettings, Limits, LogLevel, OnFailure, Plugin, Sandbox, SandboxConfig};
 use host_trainer::{
-    AnyRun, GroupSettings, Observer, OptimizerRule, RunEvent, Settings, Span, StopFlag, Store,
+    AnyRun, Ending, GroupSettings, Observer, OptimizerRule, RunEvent, Settings, Span, StopFlag, Store,
     device::{self, DeviceChoice},
 };
 use serde_json::{Value, json};
@@ -34,6 +35,8 @@ const RUNS: usize = 7;
 const ENOUGH: Duration = Duration::from_secs(45);
 /// Epochs of a whole run, and of the run whose steps take turns.
 const EPOCHS: (u64, u64) = (3, 60);
+/// Steps of the text run, which take turns.
+const TEXT_STEPS: u64 = 1000;
 /// Steps that are not measured: caches and the allocator warm up.
 const WARM_UP: usize = 20;
 
@@ -41,40 +44,48 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// What `train.toml` says of the task.
-fn task() -> Result<(String, Value), Failed> {
-    let file: toml::Table = fs::read_to_string(root().join("train.toml"))?.parse()?;
-    let mut task = serde_json::to_value(file.get("task").ok_or("train.toml has no [task]")?)?;
-    let kind = task.as_object_mut().and_then(|task| task.remove("kind")).ok_or("[task] has no kind")?;
-    Ok((kind.as_str().unwrap_or_default().to_owned(), task))
+/// A run, without its callbacks.
+struct Work {
+    /// Where its task stands.
+    file: &'static str,
+    settings: Settings,
 }
 
-/// What `train.toml` says of the rest, with another length.
-fn settings(epochs: u64) -> Settings {
-    let group = |name: &str, pattern: &str, weight_decay| GroupSettings {
-        name: name.into(),
-        parameters: vec![pattern.into()],
-        learning_rate: 2e-3,
-        weight_decay,
-    };
-    Settings {
-        name: "bench".into(),
-        seed: 1,
-        length: Span::Epochs(epochs),
-        until: None,
-        batch_size: 32,
-        accumulation: 1,
-        drop_last: false,
-        evaluate_every: Some(Span::Epochs(1)),
-        log_every: Span::Steps(10),
-        save_every: None,
-        save_async: 0,
-        keep: 1,
-        clip_norm: 0.0,
-        clip_value: 0.0,
-        optimizer: OptimizerRule::Adamw { beta1: 0.9, beta2: 0.999, epsilon: 1e-8 },
-        groups: vec![group("no-decay", "*.bias", 0.0), group("rest", "*", 0.01)],
+impl Work {
+    /// What `train.toml` says, with another length.
+    fn digits(epochs: u64) -> Self {
+        let groups = vec![group("no-decay", "*.bias", 2e-3, 0.0), group("rest", "*", 2e-3, 0.01)];
+        Self {
+            file: "train.toml",
+            settings: Settings { seed: 1, groups, ..Settings::new("bench", Span::Epochs(epochs)) },
+        }
     }
+
+    /// What `host/examples/text.toml` says, with another length and without evaluations.
+    fn text(steps: u64) -> Self {
+        let settings = Settings {
+            batch_size: 12,
+            evaluate_every: None,
+            log_every: Span::Steps(50),
+            clip_norm: 1.0,
+            optimizer: OptimizerRule::Adamw { beta1: 0.9, beta2: 0.99, epsilon: 1e-8 },
+            groups: vec![group("no-decay", "*norm*", 1e-3, 0.0), group("rest", "*", 1e-3, 0.1)],
+            ..Settings::new("bench", Span::Steps(steps))
+        };
+        Self { file: "host/examples/text.toml", settings }
+    }
+
+    /// The kind of its task, and the task's settings.
+    fn task(&self) -> Result<(String, Value), Failed> {
+        let file: toml::Table = fs::read_to_string(root().join(self.file))?.parse()?;
+        let mut task = serde_json::to_value(file.get("task").ok_or("there is no [task]")?)?;
+        let kind = task.as_object_mut().and_then(|task| task.remove("kind")).ok_or("[task] has no kind")?;
+        Ok((kind.as_str().unwrap_or_default().to_owned(), task))
+    }
+}
+
+fn group(name: &str, pattern: &str, learning_rate: f64, weight_decay: f64) -> GroupSettings {
+    GroupSettings { name: name.into(), parameters: vec![pattern.into()], learning_rate, weight_decay }
 }
 
 /// The shipped plugins with settings under which each has something to do.
@@ -166,28 +177,53 @@ impl Observer for Steps {
 }
 
 /// One run, and what each callback did; the last save, which is the disk's part, is left out of the run's time.
-fn run(plugins: &[(Arc<Plugin>, Value)], when: When, epochs: u64) -> Result<(Steps, Vec<Summary>), Failed> {
-    let (kind, task) = task()?;
+fn run(work: Work, plugins: &[(Arc<Plugin>, Value)], when: When) -> Result<(Steps, Vec<Summary>), Failed> {
+    let (kind, task) = work.task()?;
     let device = device::find(DeviceChoice::Cpu)?;
-    let mut run = host_trainer::prepare(&kind, &task, &root(), settings(epochs), &device, None)?;
+    let mut run = host_trainer::prepare(&kind, &task, &root(), work.settings, &device, None)?;
     let mut callbacks = Sometimes { chain: chain(plugins, run.as_ref())?, when, on: when == When::Always };
     let folder = tempfile::tempdir()?;
     let mut steps = Steps::default();
     let mut store = Store::open(folder.path(), 1)?;
     let report = run.train(&mut store, &mut callbacks, &mut steps, &StopFlag::new());
-    if report.progress.epoch != epochs as f64 {
-        return Err(format!("a run ended early: {}", report.ending.words()).into());
+    match report.ending {
+        Ending::Completed => Ok((steps, report.callbacks)),
+        other => Err(format!("a run ended early: {}", other.words()).into()),
     }
-    Ok((steps, report.callbacks))
 }
 
 fn whole(plugins: &[(Arc<Plugin>, Value)], when: When) -> Result<f64, Failed> {
-    let (steps, callbacks) = run(plugins, when, EPOCHS.0)?;
+    let (steps, callbacks) = run(Work::digits(EPOCHS.0), plugins, when)?;
     let calls: u64 = callbacks.iter().map(|summary| summary.calls).sum();
     if (calls == 0) != (when == When::Never) {
         return Err(format!("{calls} calls of callbacks").into());
     }
     Ok(steps.first_and_last.map(|(first, last)| (last - first).as_secs_f64()).unwrap_or_default())
+}
+
+/// Steps with and without callbacks in turns, in lines: how they compare, the share of the calls, and each callback.
+fn single(work: Work, plugins: &[(Arc<Plugin>, Value)]) -> Result<Vec<String>, Failed> {
+    let (steps, callbacks) = run(work, plugins, When::EverySecondStep)?;
+    let measured = &steps.seconds[WARM_UP..];
+    let every_second = |from: usize| measured.iter().skip(from).step_by(2).copied().collect::<Vec<f64>>();
+    let (with, without) = (every_second(0), every_second(1));
+    let called = steps.seconds.len().div_ceil(2) as f64;
+    let seconds = callbacks.iter().map(|summary| summary.seconds).sum::<f64>() / called;
+    let [_, step, _] = quartiles(&with);
+    let mut lines = vec![line("single steps", &with, &without)];
+    lines.push(format!(
+        "  calls of callbacks take {:.1} us a step, {:.2} % of it",
+        seconds * 1e6,
+        seconds / step * 100.0
+    ));
+    for Summary { by, calls, fuel, seconds, .. } in callbacks.iter().filter(|summary| summary.calls > 0) {
+        let (a_step, time, fuel) = (*calls as f64 / called, seconds * 1e6 / *calls as f64, fuel / calls);
+        lines.push(format!(
+            "  {:22}  {a_step:.2} calls a step of {time:5.1} us and {fuel:6} fuel",
+            by.instance.as_str()
+        ));
+    }
+    Ok(lines)
 }
 
 /// Quartiles of numbers; the second is the median.
@@ -230,22 +266,19 @@ fn measure() -> Result<(), Failed> {
             break;
         }
     }
-    let (steps, callbacks) = run(&plugins, When::EverySecondStep, EPOCHS.1)?;
-    let measured = &steps.seconds[WARM_UP..];
-    let every_second = |from: usize| measured.iter().skip(from).step_by(2).copied().collect::<Vec<f64>>();
-    let called = steps.seconds.len().div_ceil(2);
+    let digits = single(Work::digits(EPOCHS.1), &plugins)?;
+    let text = single(Work::text(TEXT_STEPS), &plugins)?;
 
     let mut out = stdout().lock();
     writeln!(
         out,
-        "train.toml's run on the CPU with ten callbacks in the sandbox and without; medians, the middle half of"
+        "runs on the CPU with ten callbacks in the sandbox and without; medians, the middle half of the ratios in"
     )?;
-    writeln!(out, "the ratios in brackets")?;
+    writeln!(out, "brackets")?;
+    writeln!(out, "train.toml")?;
     writeln!(out, "{}", line("whole runs", &with, &without))?;
-    writeln!(out, "{}", line("single steps", &every_second(0), &every_second(1)))?;
-    for Summary { by, calls, fuel, seconds, .. } in callbacks.iter().filter(|summary| summary.calls > 0) {
-        let (a_step, time, fuel) = (*calls as f64 / called as f64, seconds * 1e6 / *calls as f64, fuel / calls);
-        writeln!(out, "  {:22}  {a_step:.2} calls a step of {time:5.1} us and {fuel:6} fuel", by.instance.as_str())?;
-    }
+    digits.iter().try_for_each(|line| writeln!(out, "{line}"))?;
+    writeln!(out, "host/examples/text.toml")?;
+    text.iter().try_for_each(|line| writeln!(out, "{line}"))?;
     Ok(())
 }

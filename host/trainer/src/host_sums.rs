@@ -11,7 +11,7 @@ use burn::{
 };
 use burn_flex::FlexTensor;
 
-use crate::fused::{each, is_dense};
+use crate::fused::{each, is_dense, sum_of_squares};
 
 /// What one tensor's elements come to.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -79,19 +79,9 @@ fn sums(elements: &[f32], with_max: bool) -> Sums {
 const TASK: usize = 128 * BLOCK;
 /// Elements that are summed in 32 bits before the sum goes into one of 64.
 const BLOCK: usize = 1024;
-/// Running sums of a block: as many as the widest vector registers have.
-const LANES: usize = 16;
 
 fn square(block: &[f32]) -> f64 {
-    let mut lanes = [0.0_f32; LANES];
-    let chunks = block.chunks_exact(LANES);
-    let rest: f32 = chunks.remainder().iter().map(|element| element * element).sum();
-    for chunk in chunks {
-        for (lane, element) in lanes.iter_mut().zip(chunk) {
-            *lane += element * element;
-        }
-    }
-    let sum = f64::from(lanes.iter().sum::<f32>() + rest);
+    let sum = f64::from(sum_of_squares(block));
     // Squares of the largest and of the smallest numbers leave the range of 32 bits, but not that of 64.
     const SMALL: f64 = 1e-28;
     if sum.is_finite() && sum > SMALL {

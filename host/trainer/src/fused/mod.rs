@@ -54,4 +54,5 @@ pub use relu::relu;
 pub use rms_norm::rms_norm;
 pub(crate) use scale::scale;
 pub(crate) use sgd::{Sgd, sgd, sgd_with_momentum};
+pub(crate) use simd::sum_of_squares;
 pub use swiglu::swiglu;

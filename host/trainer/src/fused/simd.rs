@@ -80,6 +80,10 @@ kernels! {
             *sum += number;
         }
     }
+
+    pub(crate) fn sum_of_squares(numbers: &[f32]) -> f32 {
+        sum(numbers, |number| number * number)
+    }
 }
 
 /// Running sums of a loop: as many as the widest registers have floats.
@@ -261,6 +265,15 @@ mod tests {
         assert!((normal(-6.0).0 / 9.865_876e-10 - 1.0).abs() < 1e-2, "{}", normal(-6.0).0);
         assert_eq!((normal(f32::INFINITY).0, normal(f32::NEG_INFINITY).0), (1.0, 0.0));
         assert!(normal(f32::NAN).0.is_nan());
+    }
+
+    #[test]
+    fn squares_have_the_same_sum_at_every_level() {
+        let numbers: Vec<f32> = (0..1037).map(|at| ((at * 37 % 1009) as f32 - 504.0) / 64.0).collect();
+        let exact: f64 = numbers.iter().map(|&number| f64::from(number).powi(2)).sum();
+        let sums = chosen::at_each_level(|| sum_of_squares(&numbers));
+        assert!((f64::from(sums[0].1) / exact - 1.0).abs() < 1e-6, "{sums:?} and {exact}");
+        assert!(sums.iter().all(|(_, sum)| sum.to_bits() == sums[0].1.to_bits()), "{sums:?}");
     }
 
     #[test]
