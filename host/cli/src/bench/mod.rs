@@ -152,7 +152,7 @@ pub(crate) fn compare(plan: &Plan, peer: Option<Wanted<'_>>, length: Length) -> 
     let mut stage = Stage::of(plan)?;
     let begin = |wanted| {
         // Where it does more steps, it begins with the first batch again; losses are not compared so far.
-        let steps = (length.steps + turns::STEPS).max(turns::COMPARED);
+        let steps = (length.steps + turns::STEPS).clamp(turns::COMPARED, turns::BATCHES);
         let batches = shown(plan, stage.bare.batches(0..steps))?;
         let mut peer = stage.peer(wanted, plan)?;
         peer.take(&batches).map_err(|why| broke_off(&why))?;

@@ -9,15 +9,20 @@ use host_trainer::{AnyBare, Observer, RunEvent, StopFlag};
 use super::{peer::Peer, spread::median};
 use crate::telemetry::Telemetry;
 
-/// Steps of one loop before the next one has its turn, at most.
+/// Steps of the first turn of each loop, which is not measured.
 pub(super) const STEPS: usize = 9;
-/// How many of a turn's steps are not measured: they find the caches as another loop left them, and threads asleep.
-const COLD: usize = 2;
-/// Where steps are long, turns have fewer of them, so that what the machine does meanwhile disturbs all loops alike.
-const TURN: Duration = Duration::from_millis(500);
+/// How long a turn is, as far as it has enough steps: short, so that what the machine does meanwhile disturbs all loops
+/// alike, and long enough for PyTorch's threads, which wait awake for more to do, to fall asleep in its first part.
+const TURN: Duration = Duration::from_millis(250);
+/// Steps of a turn, at most.
+const MOST: usize = 999;
+/// Turns into which the steps that are measured are cut, at least.
+const TURNS: usize = 10;
 
 /// Steps whose losses are compared: later on, what rounding makes of equal weights has grown.
 pub(super) const COMPARED: usize = 99;
+/// Batches that PyTorch is given, at most.
+pub(super) const BATCHES: usize = 999;
 
 /// The observer of our loop.
 pub(super) struct Turns<'a> {
@@ -103,8 +108,8 @@ impl<'a> Turns<'a> {
         }
         let theirs = self.peer.as_mut().map(|peer| peer.steps(steps, None)).transpose()?;
         let done = &mut self.done;
-        if let Some(theirs) = theirs.as_ref().filter(|_| done.losses + steps <= COMPARED) {
-            for (ours, theirs) in losses.iter().zip(&theirs.losses) {
+        if let Some(theirs) = &theirs {
+            for (ours, theirs) in losses.iter().zip(&theirs.losses).take(COMPARED - done.losses) {
                 let difference = (ours - theirs.unwrap_or(f64::NAN)).abs();
                 // Not `max`, which would drop a NaN.
                 if difference > done.difference || difference.is_nan() {
@@ -114,22 +119,28 @@ impl<'a> Turns<'a> {
             }
         }
         if self.warm {
-            let measured = |seconds: &[f64]| median(&seconds[COLD..]);
+            let measured = |seconds: &[f64]| median(&seconds[cold(steps)..]);
             done.ours.push(measured(&self.turn));
             done.bare.push(measured(&seconds));
             done.peer.extend(theirs.map(|theirs| measured(&theirs.seconds)));
         } else {
-            self.steps = steps_of_turn(median(&seconds));
+            self.steps = steps_of_turn(median(&seconds), self.most);
             self.warm = true;
         }
         Ok(())
     }
 }
 
-/// How many steps that take so many seconds make a turn: at least one of them is measured.
-fn steps_of_turn(seconds: f64) -> usize {
+/// How many steps that take so many seconds make a turn, where so many are to be measured in all.
+fn steps_of_turn(seconds: f64, most: usize) -> usize {
     // A float beyond a count, or none, becomes the nearest count.
-    ((TURN.as_secs_f64() / seconds) as usize).clamp(COLD + 1, STEPS)
+    ((TURN.as_secs_f64() / seconds) as usize).clamp(3, (most / TURNS).clamp(STEPS, MOST))
+}
+
+/// How many of a turn's steps are not measured: they find the caches as another loop left them, and threads asleep or busy
+/// with waiting.
+fn cold(steps: usize) -> usize {
+    (steps / 5).max(2)
 }
 
 impl Observer for Turns<'_> {
@@ -147,7 +158,7 @@ impl Observer for Turns<'_> {
                 self.stop.request("the comparison broke off");
             }
             self.turn.clear();
-            if self.done.ours.len() * (self.steps - COLD) >= self.most || self.began.elapsed() > self.time {
+            if self.done.ours.len() * (self.steps - cold(self.steps)) >= self.most || self.began.elapsed() > self.time {
                 self.stop.request("enough was measured");
             }
         }
@@ -160,9 +171,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_turn_is_half_a_second_or_some_steps() {
-        for (seconds, steps) in [(0.0, 9), (0.001, 9), (0.1, 5), (0.4, 3), (60.0, 3)] {
-            assert_eq!(steps_of_turn(seconds), steps, "{seconds} s a step");
+    fn a_turn_is_a_quarter_of_a_second_or_some_steps() {
+        let turns = [(0.0, 999), (0.001, 250), (0.025, 10), (0.1, 3), (60.0, 3)];
+        for (seconds, steps) in turns {
+            assert_eq!(steps_of_turn(seconds, 20_000), steps, "{seconds} s a step");
         }
+        assert_eq!((steps_of_turn(0.001, 210), steps_of_turn(0.001, 14)), (21, 9));
+        assert_eq!([3, 9, 250].map(cold), [2, 2, 50]);
     }
 }
