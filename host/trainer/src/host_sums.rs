@@ -49,8 +49,11 @@ pub(crate) fn open<I: Backend, const D: usize>(tensor: &Tensor<I, D>) -> Option<
 pub(crate) fn of_all<'a>(tensors: impl Iterator<Item = &'a Open>, with_max: bool) -> Vec<Sums> {
     let tensors: Vec<&[f32]> = tensors.map(Open::elements).collect();
     let chunks = tensors.iter().enumerate().flat_map(|(at, tensor)| tensor.chunks(TASK).map(move |part| (at, part)));
+    let of_chunk = |(at, part)| (at, sums(part, with_max));
+    let is_small = tensors.iter().map(|tensor| tensor.len()).sum::<usize>() <= TASK;
+    let parts = if is_small { chunks.map(of_chunk).collect() } else { each(chunks, of_chunk) };
     let mut all = vec![Sums::default(); tensors.len()];
-    for (at, part) in each(chunks, |(at, part)| (at, sums(part, with_max))) {
+    for (at, part) in parts {
         let Sums { square, nonfinite, max } = &mut all[at];
         *square += part.square;
         *nonfinite += part.nonfinite;
@@ -75,7 +78,8 @@ fn sums(elements: &[f32], with_max: bool) -> Sums {
     Sums { square, nonfinite: nonfinite as f64, max }
 }
 
-/// Elements of one task: half a MiB, below which handing work over takes longer than the sum.
+/// Elements of one task, and of all tensors that one thread does alone: half a MiB, below which handing work over takes
+/// longer than the sum.
 const TASK: usize = 128 * BLOCK;
 /// Elements that are summed in 32 bits before the sum goes into one of 64.
 const BLOCK: usize = 1024;
