@@ -85,8 +85,8 @@ impl<B: AutodiffBackend, T: Task<B>> Bare<B, T> {
         self.model.as_ref().expect("the optimizer gives the model back")
     }
 
-    /// The epoch of a step, and its samples.
-    fn samples(&mut self, step: usize) -> (u64, &[usize]) {
+    /// The samples of a step.
+    fn batch(&mut self, step: usize) -> T::Batch {
         let all = self.task.samples();
         let size = self.settings.batch_size.min(all);
         let steps = if self.settings.drop_last { all / size } else { all.div_ceil(size) };
@@ -94,13 +94,7 @@ impl<B: AutodiffBackend, T: Task<B>> Bare<B, T> {
         if self.order.0 != epoch {
             self.order = (epoch, random::order(self.settings.seed, epoch, all));
         }
-        (epoch, &self.order.1[begin..(begin + size).min(all)])
-    }
-
-    fn batch(&mut self, step: usize) -> T::Batch {
-        let (epoch, samples) = self.samples(step);
-        let samples = samples.to_vec();
-        self.task.batch(epoch, &samples, &self.device).0
+        self.task.batch(epoch, &self.order.1[begin..(begin + size).min(all)], &self.device).0
     }
 
     /// The tensors of batches, each with its place among them.

@@ -42,9 +42,9 @@ pub(crate) struct Length {
     pub(crate) time: Duration,
 }
 
-/// What a step takes in each loop.
+/// What is trained, and where.
 #[derive(Debug)]
-pub(crate) struct Comparison {
+pub(crate) struct Subject {
     /// The task and its model, in words.
     pub(crate) model: String,
     /// The device, in words.
@@ -53,6 +53,25 @@ pub(crate) struct Comparison {
     pub(crate) threads: usize,
     /// Samples a step.
     pub(crate) batch: usize,
+}
+
+impl Subject {
+    /// All of it, in words.
+    pub(crate) fn words(&self) -> String {
+        format!("{}; batch {}, {}, {}", self.model, self.batch, self.device, in_words(self.threads))
+    }
+}
+
+/// A number of threads.
+fn in_words(threads: usize) -> String {
+    if threads == 1 { "1 thread".to_owned() } else { format!("{threads} threads") }
+}
+
+/// What a step takes in each loop.
+#[derive(Debug)]
+pub(crate) struct Comparison {
+    /// What was trained.
+    pub(crate) subject: Subject,
     /// Tokens a step; 0 where the task has none.
     pub(crate) tokens: u64,
     /// From the configuration to the end of the first step.
@@ -128,9 +147,13 @@ impl Stage {
         Peer::start(wanted, plan, &self.device.kind, self.run.as_ref(), self.bare.as_ref())
     }
 
-    /// The task and its model, in words.
-    fn model(&self) -> String {
-        format!("{}, {}", self.run.task().task, self.run.task().model)
+    fn subject(&self, plan: &Plan) -> Subject {
+        Subject {
+            model: format!("{}, {}", self.run.task().task, self.run.task().model),
+            device: self.device.kind.to_string(),
+            threads: rayon::current_num_threads(),
+            batch: plan.settings.batch_size * plan.settings.accumulation,
+        }
     }
 }
 
@@ -159,8 +182,8 @@ pub(crate) fn compare(plan: &Plan, peer: Option<Wanted<'_>>, length: Length) -> 
         Ok::<_, Problems>(peer)
     };
     let peer = peer.map(begin).transpose()?;
-    let model = stage.model();
-    let Stage { mut run, device, mut chain, mut bare, telemetry, mut store, prepared, _folder } = stage;
+    let subject = stage.subject(plan);
+    let Stage { mut run, mut chain, mut bare, telemetry, mut store, prepared, _folder, .. } = stage;
     let stop = StopFlag::new();
     let mut turns = Turns::new(telemetry, bare.as_mut(), peer, stop.clone(), length.steps, length.time);
     let started = chain.summaries();
@@ -174,10 +197,7 @@ pub(crate) fn compare(plan: &Plan, peer: Option<Wanted<'_>>, length: Length) -> 
     }
     let pairs = |others: &[f64]| done.ours.iter().zip(others).map(|(ours, other)| ours / other).collect();
     Ok(Comparison {
-        model,
-        device: device.kind.to_string(),
-        threads: rayon::current_num_threads(),
-        batch: plan.settings.batch_size * plan.settings.accumulation,
+        subject,
         tokens: report.processed.tokens.checked_div(report.progress.step).unwrap_or(0),
         first_step: prepared + done.first_step.unwrap_or_default(),
         memory,
@@ -223,10 +243,7 @@ mod tests {
             callbacks.iter().map(|summary| (summary.by.instance.as_str(), summary.seconds, summary.fuel)).collect();
         assert_eq!(counted, [("steers", 4.0, 40_000), ("joined", 1.0, 60_000)]);
         let comparison = Comparison {
-            model: "mlp".into(),
-            device: "cpu".into(),
-            threads: 1,
-            batch: 5,
+            subject: Subject { model: "mlp".into(), device: "cpu".into(), threads: 1, batch: 5 },
             tokens: 0,
             first_step: Duration::ZERO,
             memory: 0,

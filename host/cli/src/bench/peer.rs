@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use super::in_words;
 use crate::{
     config::Plan,
     exit::Exit,
@@ -137,8 +138,7 @@ impl Peer {
             }
             Hello::Ready { version, threads, .. } => {
                 let how = if wanted.compiled { ", compiled" } else { "" };
-                let threads = if threads == 1 { "1 thread".to_owned() } else { format!("{threads} threads") };
-                peer.name = format!("PyTorch {version}, {threads}{how}");
+                peer.name = format!("PyTorch {version}, {}{how}", in_words(threads));
                 Ok(peer)
             }
         }

@@ -25,9 +25,20 @@ pub(super) fn median(numbers: &[f64]) -> f64 {
     Spread::of(numbers.to_vec()).median
 }
 
+/// The larger of two numbers; NaN where one is NaN, which `f64::max` would drop.
+pub(super) fn larger(a: f64, b: f64) -> f64 {
+    if a.is_nan() || a > b { a } else { b }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_larger_of_two_numbers_is_nan_where_one_is() {
+        assert_eq!((larger(1.0, 2.0), larger(2.0, 1.0)), (2.0, 2.0));
+        assert!(larger(1.0, f64::NAN).is_nan() && larger(f64::NAN, 1.0).is_nan());
+    }
 
     #[test]
     fn half_of_the_numbers_lies_between_the_outer_ones() {

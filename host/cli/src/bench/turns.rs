@@ -6,7 +6,10 @@ use std::time::{Duration, Instant};
 
 use host_trainer::{AnyBare, Observer, RunEvent, StopFlag};
 
-use super::{peer::Peer, spread::median};
+use super::{
+    peer::Peer,
+    spread::{larger, median},
+};
 use crate::telemetry::Telemetry;
 
 /// Steps of the first turn of each loop, which is not measured.
@@ -110,11 +113,7 @@ impl<'a> Turns<'a> {
         let done = &mut self.done;
         if let Some(theirs) = &theirs {
             for (ours, theirs) in losses.iter().zip(&theirs.losses).take(COMPARED - done.losses) {
-                let difference = (ours - theirs.unwrap_or(f64::NAN)).abs();
-                // Not `max`, which would drop a NaN.
-                if difference > done.difference || difference.is_nan() {
-                    done.difference = difference;
-                }
+                done.difference = larger(done.difference, (ours - theirs.unwrap_or(f64::NAN)).abs());
                 done.losses += 1;
             }
         }

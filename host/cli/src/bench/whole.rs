@@ -8,8 +8,9 @@ use host_callback::{Change, Decision, Hook, Record, Value, Verdict};
 use host_trainer::{AnyBare, Observer, RunEvent, Span, StopFlag};
 
 use super::{
-    Stage, broke_off,
+    Stage, Subject, broke_off,
     peer::{Peer, Rates, Wanted, shown},
+    spread::larger,
 };
 use crate::{
     config::Plan,
@@ -26,14 +27,8 @@ const CHUNK: usize = 500;
 /// Both runs.
 #[derive(Debug)]
 pub(crate) struct Whole {
-    /// The task and its model, in words.
-    pub(crate) model: String,
-    /// The device, in words.
-    pub(crate) device: String,
-    /// Threads that compute on the CPU.
-    pub(crate) threads: usize,
-    /// Samples a step.
-    pub(crate) batch: usize,
+    /// What was trained.
+    pub(crate) subject: Subject,
     /// Steps of each.
     pub(crate) steps: u64,
     /// How ours ended, in words.
@@ -52,8 +47,7 @@ impl Whole {
     /// The largest difference of two validation losses: NaN where one of them is no number, `None` without evaluations.
     pub(crate) fn loss_difference(&self) -> Option<f64> {
         let differences = self.evaluations.iter().map(|one| (one.ours - one.peer).abs());
-        // Not `f64::max`, which would drop a NaN.
-        differences.reduce(|most, one| if one > most || one.is_nan() { one } else { most })
+        differences.reduce(larger)
     }
 }
 
@@ -81,8 +75,8 @@ pub(crate) fn whole(plan: &Plan, wanted: Wanted<'_>) -> Result<Whole, Problems> 
     let validation = shown(plan, stage.bare.validation())?;
     let peer = stage.peer(wanted, plan)?;
     peer.keep(&validation).map_err(|why| broke_off(&why))?;
-    let model = stage.model();
-    let Stage { mut run, device, mut chain, mut bare, telemetry, mut store, prepared, _folder } = stage;
+    let subject = stage.subject(plan);
+    let Stage { mut run, mut chain, mut bare, telemetry, mut store, prepared, _folder, .. } = stage;
     let stop = StopFlag::new();
     let groups = plan.settings.groups.iter();
     let mut both = Both {
@@ -98,7 +92,6 @@ pub(crate) fn whole(plan: &Plan, wanted: Wanted<'_>) -> Result<Whole, Problems> 
         waiting: Vec::new(),
         done: 0,
         since: Instant::now(),
-        turn: Duration::ZERO,
         ours: prepared,
         theirs: Duration::ZERO,
         evaluations: Vec::new(),
@@ -109,10 +102,7 @@ pub(crate) fn whole(plan: &Plan, wanted: Wanted<'_>) -> Result<Whole, Problems> 
     match both.failed {
         Some(why) => Err(broke_off(&why)),
         None if report.ending.is_final() => Ok(Whole {
-            model,
-            device: device.kind.to_string(),
-            threads: rayon::current_num_threads(),
-            batch: plan.settings.batch_size,
+            subject,
             steps: report.progress.step,
             ending: report.ending.words(),
             ours: both.ours,
@@ -138,8 +128,6 @@ struct Both<'a> {
     done: usize,
     /// When our turn began.
     since: Instant,
-    /// What ours took of this turn before `since`.
-    turn: Duration,
     ours: Duration,
     theirs: Duration,
     evaluations: Vec<Evaluation>,
@@ -149,9 +137,7 @@ struct Both<'a> {
 impl Both<'_> {
     /// The clock of ours stands still while PyTorch does something.
     fn pause(&mut self, work: impl FnOnce(&mut Self) -> Result<(), String>) {
-        let took = self.since.elapsed();
-        self.ours += took;
-        self.turn += took;
+        self.ours += self.since.elapsed();
         if self.failed.is_none()
             && let Err(why) = work(self)
         {
@@ -177,7 +163,6 @@ impl Both<'_> {
             self.theirs += Duration::from_secs_f64(done.seconds.iter().sum());
             self.done += now.len();
         }
-        self.turn = Duration::ZERO;
         Ok(())
     }
 
@@ -207,7 +192,7 @@ impl Observer for Both<'_> {
             }
             RunEvent::Stepped { .. } => {
                 self.waiting.push(self.rates.step());
-                if self.turn + self.since.elapsed() > TURN {
+                if self.since.elapsed() > TURN {
                     self.pause(Self::steps);
                 }
             }
@@ -343,10 +328,7 @@ mod tests {
         let of = |pairs: &[(f64, f64)]| {
             let evaluations = pairs.iter().map(|&(ours, peer)| Evaluation { step: 1, ours, peer }).collect();
             let whole = Whole {
-                model: String::new(),
-                device: String::new(),
-                threads: 1,
-                batch: 1,
+                subject: Subject { model: String::new(), device: String::new(), threads: 1, batch: 1 },
                 steps: 1,
                 ending: String::new(),
                 ours: Duration::ZERO,

@@ -51,13 +51,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<Exit, Problems> {
 fn table(file: &Path, done: &Comparison) -> String {
     let mut text = String::new();
     let mut line = |words: String| writeln!(text, "{words}").expect("a String takes everything");
-    line(format!(
-        "{}: {}; batch {}, {}",
-        file.display(),
-        done.model,
-        done.batch,
-        computing(&done.device, done.threads)
-    ));
+    line(format!("{}: {}", file.display(), done.subject.words()));
     let ratio = |of: Spread| format!("{:.3} ({:.3} to {:.3})", of.median, of.low, of.high);
     let time = |of: Spread| {
         let [low, median, high] = [of.low, of.median, of.high].map(|seconds| seconds * 1e3);
@@ -107,13 +101,7 @@ fn table(file: &Path, done: &Comparison) -> String {
 fn whole_table(file: &Path, done: &Whole) -> String {
     let mut text = String::new();
     let mut line = |words: String| writeln!(text, "{words}").expect("a String takes everything");
-    line(format!(
-        "{}: {}; batch {}, {}",
-        file.display(),
-        done.model,
-        done.batch,
-        computing(&done.device, done.threads)
-    ));
+    line(format!("{}: {}", file.display(), done.subject.words()));
     let [ours, peer] = [done.ours, done.peer].map(|time| time.as_secs_f64());
     line(format!("  ours / PyTorch         {:.3}, of a whole run", ours / peer));
     line(format!(
@@ -130,10 +118,6 @@ fn whole_table(file: &Path, done: &Whole) -> String {
         line(format!("                         at most {difference:.1e} apart"));
     }
     text
-}
-
-fn computing(device: &str, threads: usize) -> String {
-    if threads == 1 { format!("{device}, 1 thread") } else { format!("{device}, {threads} threads") }
 }
 
 fn rate(tokens: u64, seconds: f64) -> String {
@@ -153,10 +137,10 @@ fn document(file: &Path, done: &Comparison) -> Value {
     });
     json!({
         "file": file.display().to_string(),
-        "model": done.model,
-        "device": done.device,
-        "threads": done.threads,
-        "batch": done.batch,
+        "model": done.subject.model,
+        "device": done.subject.device,
+        "threads": done.subject.threads,
+        "batch": done.subject.batch,
         "tokens": done.tokens,
         "ours-over-bare": spread(done.over_bare),
         "step-seconds": spread(done.ours),
@@ -174,10 +158,10 @@ fn whole_document(file: &Path, done: &Whole) -> Value {
         |one: &bench::Evaluation| json!({ "step": one.step, "loss": finite(one.ours), "peer-loss": finite(one.peer) });
     json!({
         "file": file.display().to_string(),
-        "model": done.model,
-        "device": done.device,
-        "threads": done.threads,
-        "batch": done.batch,
+        "model": done.subject.model,
+        "device": done.subject.device,
+        "threads": done.subject.threads,
+        "batch": done.subject.batch,
         "steps": done.steps,
         "ending": done.ending,
         "ours-over-peer": done.ours.as_secs_f64() / done.peer.as_secs_f64(),

@@ -150,20 +150,24 @@ impl Classification {
         }
     }
 
+    /// All validation samples, in batches.
+    fn validation_samples<'a, B: Backend>(&'a self, device: &'a B::Device) -> impl Iterator<Item = Samples<B>> + 'a {
+        self.table.validation().chunks(EVALUATION_BATCH).map(|rows| self.samples(rows, device))
+    }
+
     fn confusion<B: Backend>(&self, model: &Classifier<B>, device: &B::Device) -> (f64, Confusion) {
         let mut confusion = Confusion::new(self.table.classes().len());
         let mut loss = 0.0;
-        let rows = self.table.validation();
-        for rows in rows.chunks(EVALUATION_BATCH) {
-            let samples = self.samples::<B>(rows, device);
+        for samples in self.validation_samples::<B>(device) {
+            let size = samples.labels.dims()[0];
             let logits = model.forward(samples.features, 0.0);
             let mean = cross_entropy(logits.clone(), samples.labels.clone(), 0.0);
-            loss += mean.into_scalar_f64() * rows.len() as f64;
+            loss += mean.into_scalar_f64() * size as f64;
             let guesses = logits.argmax(1).into_data().iter::<i64>().collect::<Vec<_>>();
             let truths = samples.labels.into_data().iter::<i64>().collect::<Vec<_>>();
             truths.iter().zip(&guesses).for_each(|(&truth, &guess)| confusion.add(truth as usize, guess as usize));
         }
-        (loss / rows.len() as f64, confusion)
+        (loss / self.table.validation().len() as f64, confusion)
     }
 }
 
@@ -266,8 +270,7 @@ impl<B: AutodiffBackend> Task<B> for Classification {
     }
 
     fn validation(&self, device: &B::Device) -> Vec<Samples<B>> {
-        let batches = self.table.validation().chunks(EVALUATION_BATCH);
-        batches.map(|rows| Self::samples(self, rows, device)).collect()
+        self.validation_samples(device).collect()
     }
 
     fn artifacts(&self, model: &Classifier<B::InnerBackend>, device: &B::Device) -> Vec<Artifact> {
