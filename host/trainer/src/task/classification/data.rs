@@ -66,7 +66,8 @@ impl Table {
 
     /// Features, row after row, and labels of some rows.
     pub(super) fn gather(&self, rows: &[usize]) -> (Vec<f32>, Vec<i64>) {
-        let features = rows.iter().flat_map(|&row| self.row(row)).copied().collect();
+        let mut features = Vec::with_capacity(rows.len() * self.width);
+        rows.iter().for_each(|&row| features.extend_from_slice(self.row(row)));
         (features, rows.iter().map(|&row| self.labels[row]).collect())
     }
 
