@@ -9,7 +9,9 @@ use std::ops::Range;
 use burn::{optim::GradientsParams, tensor::backend::AutodiffBackend};
 
 use crate::{
-    Settings, TrainError, checkpoint,
+    Settings, TrainError,
+    awake::Awake,
+    checkpoint,
     gradients::Clip,
     optimizer::{Optimizer, Rates},
     parameters::Parameters,
@@ -35,6 +37,7 @@ pub struct Bare<B: AutodiffBackend, T: Task<B>> {
     order: (u64, Vec<usize>),
     steps: usize,
     loss: f64,
+    awake: Awake,
 }
 
 /// A bare loop whose task and backend are hidden.
@@ -74,6 +77,7 @@ impl<B: AutodiffBackend, T: Task<B>> Bare<B, T> {
             optimizer: Optimizer::new(settings.optimizer),
             steps: 0,
             loss: f64::NAN,
+            awake: Awake::of::<B>(),
             task,
             settings,
             device,
@@ -111,6 +115,9 @@ impl<B: AutodiffBackend, T: Task<B>> Bare<B, T> {
 
 impl<B: AutodiffBackend, T: Task<B>> AnyBare for Bare<B, T> {
     fn step(&mut self) {
+        // Not what a program without this one would do. But with a run in the same process, its threads are awake or not as
+        // that left them.
+        self.awake.keep();
         let batch = self.batch(self.steps);
         let model = self.model.take().expect("the last update gave the model back");
         let loss = self.task.step(&model, batch, Asked { knobs: &self.knobs, vectors: false }).loss;

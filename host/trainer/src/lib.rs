@@ -17,6 +17,7 @@
 mod after;
 mod ahead;
 mod apply;
+mod awake;
 mod bare;
 mod checkpoint;
 mod current;

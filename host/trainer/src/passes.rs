@@ -28,6 +28,7 @@ impl<B: AutodiffBackend, T: Task<B>> Run<B, T> {
         current: &mut Current<B>,
         clock: &mut StepClock,
     ) -> (GradientsParams, Size) {
+        self.awake.keep();
         B::seed(&self.device, random::step_seed(self.settings.seed, self.state.step, self.rank));
         let started = Instant::now();
         let batches = self.fetch(batches, next);

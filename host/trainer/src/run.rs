@@ -12,6 +12,7 @@ use serde_json::json;
 use crate::{
     Artifact, Ending, Observer, Settings, Span, StopFlag, TrainError,
     ahead::Ahead,
+    awake::Awake,
     checkpoint::{self, Checkpoint, DataIdentity, RunState, Store},
     device::DeviceKind,
     error::CheckpointError,
@@ -36,12 +37,15 @@ pub struct Run<B: AutodiffBackend, T: Task<B>> {
     pub(crate) device: B::Device,
     /// What the device is.
     pub(crate) device_kind: DeviceKind,
+    pub(crate) awake: Awake,
     /// Whether reading a value from the device costs nothing.
     pub(crate) reads_are_free: bool,
     /// `None` while the optimizer has it, and for good where it panicked.
     pub(crate) model: Option<T::Model>,
     pub(crate) optimizer: Optimizer<B>,
     pub(crate) parameters: Parameters,
+    /// Which parameters the model has gradients for, in their order; empty where that is not known.
+    learning: Vec<bool>,
     pub(crate) catalog: Catalog,
     pub(crate) sources: Sources,
     pub(crate) knobs: Knobs,
@@ -176,10 +180,12 @@ impl<B: AutodiffBackend, T: Task<B>> Run<B, T> {
             description,
             device,
             device_kind: kind.clone(),
+            awake: Awake::of::<B>(),
             reads_are_free: kind.reads_are_free(),
             model: Some(model),
             optimizer,
             parameters,
+            learning: Vec::new(),
             catalog,
             sources,
             knobs,
@@ -237,6 +243,7 @@ impl<B: AutodiffBackend, T: Task<B>> Run<B, T> {
         // Nothing is taken over before all of it was found to fit.
         checkpoint::load_optimizer(&loaded, &mut self.optimizer, &self.parameters, optimizer)?;
         self.model = Some(loaded);
+        self.learning.clear();
         Ok(())
     }
 
@@ -247,9 +254,12 @@ impl<B: AutodiffBackend, T: Task<B>> Run<B, T> {
 
     /// Lets parameters learn, or not, as the knobs say.
     pub(crate) fn freeze(&mut self) {
-        let wanted: Vec<bool> = self.loop_knobs.trainable(&self.knobs).collect();
+        if self.learning.iter().copied().eq(self.loop_knobs.trainable(&self.knobs)) {
+            return;
+        }
+        self.learning = self.loop_knobs.trainable(&self.knobs).collect();
         if let Some(model) = self.model.take() {
-            self.model = Some(self.parameters.freeze::<B, _>(model, &wanted));
+            self.model = Some(self.parameters.freeze::<B, _>(model, &self.learning));
         }
     }
 

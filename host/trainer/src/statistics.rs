@@ -8,12 +8,13 @@ use std::sync::Arc;
 use burn::{
     module::{AutodiffModule, ModuleVisitor, Param},
     optim::GradientsParams,
-    tensor::{Tensor, backend::AutodiffBackend},
+    tensor::{Tensor, backend::AutodiffBackend, ops::FloatTensor},
 };
 use host_callback::Pattern;
 
 use crate::{
     GroupSettings,
+    fused::{primitive, tensor},
     host_sums::{self, Open, Sums},
     parameters::Parameters,
 };
@@ -299,18 +300,48 @@ impl<'a, B: AutodiffBackend> Pass<'a, B> {
         with_max: bool,
     ) -> Vec<(usize, Known)> {
         let mut pass = Self::new(tensors, parameters, asked, with_max);
-        model.visit(&mut pass);
+        pass.walk(model);
         pass.finish(model)
+    }
+
+    fn walk<M: AutodiffModule<B>>(&mut self, model: &M) {
+        let Tensors::Gradients(gradients) = self.tensors else { return model.visit(self) };
+        // They are looked at in each step, and need no walk through the model.
+        for at in std::mem::take(&mut self.asked) {
+            // The handle inside has the gradient's own rank, whatever is said here.
+            if let Some(gradient) = gradients.get::<B::InnerBackend, 1>(self.parameters.at(at).id) {
+                self.take(at, primitive(gradient));
+            }
+        }
+    }
+
+    fn take(&mut self, at: usize, found: FloatTensor<B::InnerBackend>) {
+        if let Some(here) = self.on_host.then(|| host_sums::open::<B::InnerBackend>(&found)).flatten() {
+            self.here.push((at, here));
+            return;
+        }
+        let found = tensor::<B::InnerBackend, 1>(found);
+        self.elsewhere.push(at);
+        if self.counts {
+            self.numbers.push(found.is_finite().bool_not().int().sum().float());
+            return;
+        }
+        self.numbers.push(found.clone().square().sum());
+        if self.with_max {
+            self.numbers.push(found.abs().max());
+        }
     }
 
     fn finish<M: AutodiffModule<B>>(mut self, model: &M) -> Vec<(usize, Known)> {
         let sums = host_sums::of_all(self.here.iter().map(|(_, tensor)| tensor), self.with_max);
-        let known = |sums: Sums| {
+        let known = |((at, _), sums): (&(usize, Open), Sums)| {
             let max = self.with_max.then_some(sums.max);
-            Known { square: sums.square, nonfinite: sums.nonfinite, max }
+            (*at, Known { square: sums.square, nonfinite: sums.nonfinite, max })
         };
-        let mut all: Vec<(usize, Known)> =
-            self.here.iter().map(|(at, _)| *at).zip(sums.into_iter().map(known)).collect();
+        let mut all: Vec<(usize, Known)> = self.here.iter().zip(sums).map(known).collect();
+        if self.elsewhere.is_empty() {
+            return all;
+        }
         let each = if self.with_max { 2 } else { 1 };
         let numbers = self.read_back();
         for (&at, numbers) in self.elsewhere.iter().zip(numbers.chunks(each)) {
@@ -324,7 +355,7 @@ impl<'a, B: AutodiffBackend> Pass<'a, B> {
         if !suspects.is_empty() {
             let mut count =
                 Self { counts: true, on_host: false, ..Self::new(self.tensors, self.parameters, suspects, false) };
-            model.visit(&mut count);
+            count.walk(model);
             let counts = count.read_back();
             for (at, count) in count.elsewhere.iter().zip(counts) {
                 let known = all.iter_mut().filter(|(known, _)| known == at);
@@ -346,19 +377,8 @@ impl<B: AutodiffBackend> ModuleVisitor<B> for Pass<'_, B> {
         let Some(at) = self.parameters.position(param.id).filter(|at| self.asked.binary_search(at).is_ok()) else {
             return;
         };
-        let Some(tensor) = self.tensors.of(param) else { return };
-        if let Some(tensor) = self.on_host.then(|| host_sums::open(&tensor)).flatten() {
-            self.here.push((at, tensor));
-            return;
-        }
-        self.elsewhere.push(at);
-        if self.counts {
-            self.numbers.push(tensor.is_finite().bool_not().int().sum().float());
-            return;
-        }
-        self.numbers.push(tensor.clone().square().sum());
-        if self.with_max {
-            self.numbers.push(tensor.abs().max());
+        if let Some(found) = self.tensors.of(param) {
+            self.take(at, primitive(found));
         }
     }
 }
@@ -379,10 +399,7 @@ pub(crate) fn weights<B: AutodiffBackend, M: AutodiffModule<B>>(model: &M) -> Gr
 
 #[cfg(test)]
 mod tests {
-    use burn::{
-        backend::{Autodiff, Flex},
-        module::Module as _,
-    };
+    use burn::backend::{Autodiff, Flex, flex::FlexDevice};
 
     use super::*;
     use crate::pair::Pair;
@@ -443,7 +460,7 @@ mod tests {
             let walk = |on_host| {
                 let tensors = Tensors::Gradients(&gradients);
                 let mut pass = Pass::<B> { on_host, ..Pass::new(tensors, &parameters, vec![0, 1], true) };
-                pair.visit(&mut pass);
+                pass.walk(&pair);
                 assert_eq!(pass.elsewhere.is_empty(), on_host);
                 let known = pass.finish(&pair);
                 // NaN is not equal to itself, its text is.
@@ -451,6 +468,20 @@ mod tests {
             };
             assert_eq!(walk(true), walk(false));
             assert_eq!(walk(true).contains("inf") || walk(true).contains("NaN"), !is_finite);
+        }
+    }
+
+    #[test]
+    fn a_gradient_of_any_rank_is_measured_whole_here_and_elsewhere() {
+        let (pair, parameters, _) = Pair::new();
+        let matrix = Tensor::<Flex, 3>::from_data([[[1.0, -2.0], [3.0, -4.0]]], &FlexDevice);
+        let mut gradients = GradientsParams::new();
+        gradients.register::<Flex, 3>(pair.second.id, matrix);
+        for on_host in [true, false] {
+            let tensors = Tensors::Gradients(&gradients);
+            let mut pass = Pass::<B> { on_host, ..Pass::new(tensors, &parameters, vec![0, 1], true) };
+            pass.walk(&pair);
+            assert_eq!(pass.finish(&pair), [(1, Known { square: 30.0, nonfinite: 0.0, max: Some(4.0) })]);
         }
     }
 
