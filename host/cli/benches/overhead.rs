@@ -2,8 +2,8 @@
 //!
 //! The callbacks are the shipped plugins, each twice. They may only observe, so that all runs do the same work. The
 //! cost of one event is measured by the sandbox's own bench. `cargo bench --bench overhead` prints ratios of whole runs in
-//! turns, and of single steps in turns within one run, which the machine's other work disturbs less; and the share of a step
-//! in which callbacks were called.
+//! turns, and of some steps each in turns within one run, which the machine's other work disturbs less; and the share of a
+//! step in which callbacks were called. To each turn belong two without callbacks: how far these are apart is the noise.
 
 use std::{
     error::Error,
@@ -34,11 +34,15 @@ type Failed = Box<dyn Error + Send + Sync>;
 const RUNS: usize = 7;
 const ENOUGH: Duration = Duration::from_secs(45);
 /// Epochs of a whole run, and of the run whose steps take turns.
-const EPOCHS: (u64, u64) = (3, 60);
+const EPOCHS: (u64, u64) = (6, 120);
 /// Steps of the text run, which take turns.
-const TEXT_STEPS: u64 = 1000;
-/// Steps that are not measured: caches and the allocator warm up.
-const WARM_UP: usize = 20;
+const TEXT_STEPS: u64 = 1200;
+/// Steps of a turn within a run, and how many of its first are not measured: callbacks that were not called for a while have
+/// left the caches, and the step after them does not find its own code there.
+const TURN: usize = 10;
+const SETTLING: usize = 2;
+/// The run's first steps, which are not measured: caches and the allocator warm up.
+const WARM_UP: usize = 6 * TURN;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -131,7 +135,7 @@ fn chain(plugins: &[(Arc<Plugin>, Value)], run: &dyn AnyRun) -> Result<Chain, Fa
 enum When {
     Never,
     Always,
-    EverySecondStep,
+    EveryThirdTurn,
 }
 
 /// The callbacks, as far as they are called.
@@ -139,12 +143,18 @@ struct Sometimes {
     chain: Chain,
     when: When,
     on: bool,
+    step: usize,
+}
+
+fn is_third(step: usize) -> bool {
+    (step / TURN).is_multiple_of(3)
 }
 
 impl Callbacks for Sometimes {
     fn handle(&mut self, moment: &Moment, measurements: &mut dyn Measurements, knobs: &Knobs) -> Outcome {
-        if moment.hook == Hook::StepBegin && self.when == When::EverySecondStep {
-            self.on = !self.on;
+        if moment.hook == Hook::StepBegin && self.when == When::EveryThirdTurn {
+            self.on = is_third(self.step);
+            self.step += 1;
         }
         if self.on { self.chain.handle(moment, measurements, knobs) } else { Outcome::default() }
     }
@@ -181,7 +191,7 @@ fn run(work: Work, plugins: &[(Arc<Plugin>, Value)], when: When) -> Result<(Step
     let (kind, task) = work.task()?;
     let device = device::find(DeviceChoice::Cpu)?;
     let mut run = host_trainer::prepare(&kind, &task, &root(), work.settings, &device, None)?;
-    let mut callbacks = Sometimes { chain: chain(plugins, run.as_ref())?, when, on: when == When::Always };
+    let mut callbacks = Sometimes { chain: chain(plugins, run.as_ref())?, when, on: when == When::Always, step: 0 };
     let folder = tempfile::tempdir()?;
     let mut steps = Steps::default();
     let mut store = Store::open(folder.path(), 1)?;
@@ -202,15 +212,15 @@ fn whole(plugins: &[(Arc<Plugin>, Value)], when: When) -> Result<f64, Failed> {
 }
 
 /// Steps with and without callbacks in turns, in lines: how they compare, the share of the calls, and each callback.
-fn single(work: Work, plugins: &[(Arc<Plugin>, Value)]) -> Result<Vec<String>, Failed> {
-    let (steps, callbacks) = run(work, plugins, When::EverySecondStep)?;
-    let measured = &steps.seconds[WARM_UP..];
-    let every_second = |from: usize| measured.iter().skip(from).step_by(2).copied().collect::<Vec<f64>>();
-    let (with, without) = (every_second(0), every_second(1));
-    let called = steps.seconds.len().div_ceil(2) as f64;
+fn steps_in_turns(work: Work, plugins: &[(Arc<Plugin>, Value)]) -> Result<Vec<String>, Failed> {
+    let (Steps { seconds: steps, .. }, callbacks) = run(work, plugins, When::EveryThirdTurn)?;
+    let median = |turn: &[f64]| quartiles(&turn[SETTLING..])[1];
+    let turns: Vec<f64> = steps[WARM_UP..].chunks_exact(TURN).map(median).collect();
+    let [with, after, without] = [0, 1, 2].map(|at| turns.chunks_exact(3).map(|turn| turn[at]).collect::<Vec<f64>>());
+    let called = (0..steps.len()).filter(|&step| is_third(step)).count() as f64;
     let seconds = callbacks.iter().map(|summary| summary.seconds).sum::<f64>() / called;
     let [_, step, _] = quartiles(&with);
-    let mut lines = vec![line("single steps", &with, &without)];
+    let mut lines = vec![line("steps in turns", &with, &without, &after)];
     lines.push(format!(
         "  calls of callbacks take {:.1} us a step, {:.2} % of it",
         seconds * 1e6,
@@ -233,14 +243,22 @@ fn quartiles(numbers: &[f64]) -> [f64; 3] {
     [1, 2, 3].map(|quarter| sorted[(sorted.len() - 1) * quarter / 4])
 }
 
-/// Medians, their ratio, and the middle half of the ratios of neighbours.
-fn line(what: &str, with: &[f64], without: &[f64]) -> String {
-    let ratios: Vec<f64> = with.iter().zip(without).map(|(with, without)| with / without).collect();
-    let ([low, _, high], [_, with, _], [_, without, _]) = (quartiles(&ratios), quartiles(with), quartiles(without));
-    let (count, ratio) = (ratios.len(), with / without);
-    let (with, without) = (with * 1e3, without * 1e3);
+/// Medians, their ratio, and the middle half of the ratios of neighbours; the same for what was measured twice.
+fn line(what: &str, with: &[f64], without: &[f64], again: &[f64]) -> String {
+    let ratio = |those: &[f64]| {
+        let ratios: Vec<f64> = those.iter().zip(without).map(|(those, without)| those / without).collect();
+        let ([low, _, high], [_, those, _], [_, without, _]) =
+            (quartiles(&ratios), quartiles(those), quartiles(without));
+        format!("{:.4} ({low:.4} to {high:.4})", those / without)
+    };
+    let [with_ms, without_ms] = [with, without].map(|those| quartiles(those)[1] * 1e3);
     format!(
-        "  {what:12}  {with:8.2} ms with, {without:8.2} ms without: ratio {ratio:.4} ({low:.4} to {high:.4}) of {count}"
+        "  {what:14}  {with_ms:8.2} ms with, {without_ms:8.2} ms without: ratio {} of {}\n  {:14}  {:37}: ratio {}",
+        ratio(with),
+        with.len(),
+        "",
+        "two of those without, which is noise",
+        ratio(again)
     )
 }
 
@@ -253,21 +271,22 @@ fn measure() -> Result<(), Failed> {
     let plugins = plugins()?;
     let began = Instant::now();
     whole(&plugins, When::Always)?;
-    let (mut with, mut without) = (Vec::new(), Vec::new());
-    while with.len() < RUNS || began.elapsed() < ENOUGH / 2 {
-        // In turns, and each first as often as the other.
-        let order =
-            if with.len().is_multiple_of(2) { [When::Always, When::Never] } else { [When::Never, When::Always] };
-        for when in order {
-            let seconds = whole(&plugins, when)?;
-            if when == When::Always { with.push(seconds) } else { without.push(seconds) }
+    let mut turns: Vec<[f64; 3]> = Vec::new();
+    while turns.len() < RUNS || began.elapsed() < ENOUGH / 2 {
+        // Each of the three is first as often as the others.
+        let mut turn = [0.0; 3];
+        for place in 0..3 {
+            let at = (turns.len() + place) % 3;
+            turn[at] = whole(&plugins, [When::Always, When::Never, When::Never][at])?;
         }
-        if began.elapsed() > ENOUGH && with.len() >= 5 {
+        turns.push(turn);
+        if began.elapsed() > ENOUGH && turns.len() >= 5 {
             break;
         }
     }
-    let digits = single(Work::digits(EPOCHS.1), &plugins)?;
-    let text = single(Work::text(TEXT_STEPS), &plugins)?;
+    let [with, without, again] = [0, 1, 2].map(|at| turns.iter().map(|turn| turn[at]).collect::<Vec<f64>>());
+    let digits = steps_in_turns(Work::digits(EPOCHS.1), &plugins)?;
+    let text = steps_in_turns(Work::text(TEXT_STEPS), &plugins)?;
 
     let mut out = stdout().lock();
     writeln!(
@@ -276,7 +295,7 @@ fn measure() -> Result<(), Failed> {
     )?;
     writeln!(out, "brackets")?;
     writeln!(out, "train.toml")?;
-    writeln!(out, "{}", line("whole runs", &with, &without))?;
+    writeln!(out, "{}", line("whole runs", &with, &without, &again))?;
     digits.iter().try_for_each(|line| writeln!(out, "{line}"))?;
     writeln!(out, "host/examples/text.toml")?;
     text.iter().try_for_each(|line| writeln!(out, "{line}"))?;
