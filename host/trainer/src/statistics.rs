@@ -474,14 +474,18 @@ mod tests {
     #[test]
     fn a_gradient_of_any_rank_is_measured_whole_here_and_elsewhere() {
         let (pair, parameters, _) = Pair::new();
-        let matrix = Tensor::<Flex, 3>::from_data([[[1.0, -2.0], [3.0, -4.0]]], &FlexDevice);
-        let mut gradients = GradientsParams::new();
-        gradients.register::<Flex, 3>(pair.second.id, matrix);
-        for on_host in [true, false] {
-            let tensors = Tensors::Gradients(&gradients);
-            let mut pass = Pass::<B> { on_host, ..Pass::new(tensors, &parameters, vec![0, 1], true) };
-            pass.walk(&pair);
-            assert_eq!(pass.finish(&pair), [(1, Known { square: 30.0, nonfinite: 0.0, max: Some(4.0) })]);
+        for (last, square, nonfinite, max) in [(-4.0, 30.0, 0.0, 4.0), (f32::NAN, f64::NAN, 1.0, f64::NAN)] {
+            let gradient = Tensor::<Flex, 3>::from_data([[[1.0, -2.0], [3.0, last]]], &FlexDevice);
+            let mut gradients = GradientsParams::new();
+            gradients.register::<Flex, 3>(pair.second.id, gradient);
+            for on_host in [true, false] {
+                let tensors = Tensors::Gradients(&gradients);
+                let mut pass = Pass::<B> { on_host, ..Pass::new(tensors, &parameters, vec![0, 1], true) };
+                pass.walk(&pair);
+                // NaN is not equal to itself, its text is.
+                let known = [(1, Known { square, nonfinite, max: Some(max) })];
+                assert_eq!(format!("{:?}", pass.finish(&pair)), format!("{known:?}"));
+            }
         }
     }
 
