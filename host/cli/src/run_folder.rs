@@ -124,14 +124,18 @@ fn about(what: &str, path: &Path, error: io::Error) -> io::Error {
 
 /// A file that grows by one JSON value a line.
 ///
-/// A line is handed to the system in one call, so a kill leaves whole lines and at most one torn one at the
-/// end, which the next opening drops.
+/// Lines wait in memory until they are [`flushed`](Self::flush), at the latest when it is dropped, and are then handed to the
+/// system in one call: a kill leaves whole lines and at most one torn one at the end, which the next opening drops.
 #[derive(Debug)]
 pub(crate) struct JsonLines {
     file: File,
+    /// Lines, those that wait included.
     lines: u64,
+    /// Bytes in the file.
     bytes: u64,
+    /// Lines that wait, and how many they are.
     buffer: Vec<u8>,
+    waiting: u64,
 }
 
 impl JsonLines {
@@ -145,7 +149,7 @@ impl JsonLines {
             let file = OpenOptions::new().create(true).read(true).append(true).open(path)?;
             let whole = whole_lines(&file, u64::MAX, |_| Ok(()))?;
             file.set_len(whole.bytes)?;
-            Ok(Self { file, lines: whole.lines, bytes: whole.bytes, buffer: Vec::new() })
+            Ok(Self { file, lines: whole.lines, bytes: whole.bytes, buffer: Vec::new(), waiting: 0 })
         };
         open().map_err(|error| about("cannot open", path, error))
     }
@@ -172,23 +176,48 @@ impl JsonLines {
         Ok(new)
     }
 
-    /// Adds a value as one line.
+    /// Adds a value as one line, which waits.
     ///
     /// # Errors
     ///
-    /// When it cannot be written. What got through of the line is taken back as far as that is possible.
+    /// When it cannot be put into words; nothing is added then.
     pub(crate) fn append(&mut self, value: &(impl Serialize + ?Sized)) -> io::Result<()> {
-        self.buffer.clear();
-        serde_json::to_writer(&mut self.buffer, value)?;
+        let whole = self.buffer.len();
+        if let Err(error) = serde_json::to_writer(&mut self.buffer, value) {
+            self.buffer.truncate(whole);
+            return Err(error.into());
+        }
         self.buffer.push(b'\n');
-        if let Err(error) = self.file.write_all(&self.buffer) {
+        self.lines += 1;
+        self.waiting += 1;
+        Ok(())
+    }
+
+    /// Whether lines wait.
+    pub(crate) fn has_waiting(&self) -> bool {
+        self.waiting > 0
+    }
+
+    /// Writes the lines that wait.
+    ///
+    /// # Errors
+    ///
+    /// When they cannot be written. They are lost, and what got through of them is taken back as far as that is possible.
+    pub(crate) fn flush(&mut self) -> io::Result<()> {
+        let waiting = std::mem::take(&mut self.waiting);
+        if waiting == 0 {
+            return Ok(());
+        }
+        let written = self.file.write_all(&self.buffer);
+        if written.is_ok() {
+            self.bytes += self.buffer.len() as u64;
+        } else {
+            self.lines -= waiting;
             // The first error is the one to tell; where this fails too, the next opening drops the torn line.
             let _ = self.file.set_len(self.bytes);
-            return Err(error);
         }
-        self.lines += 1;
-        self.bytes += self.buffer.len() as u64;
-        Ok(())
+        self.buffer.clear();
+        written
     }
 
     /// How many lines it has.
@@ -201,14 +230,15 @@ impl JsonLines {
     /// # Errors
     ///
     /// When the system says that it could not.
-    pub(crate) fn sync(&self) -> io::Result<()> {
+    pub(crate) fn sync(&mut self) -> io::Result<()> {
+        self.flush()?;
         self.file.sync_data()
     }
 
     /// Lines to a file that cannot be opened in another way.
     #[cfg(test)]
     pub(crate) fn over(file: File) -> Self {
-        Self { file, lines: 0, bytes: 0, buffer: Vec::new() }
+        Self { file, lines: 0, bytes: 0, buffer: Vec::new(), waiting: 0 }
     }
 
     /// Reads all whole lines, in order, and says whether a torn one follows them.
@@ -225,6 +255,13 @@ impl JsonLines {
             Ok(file.metadata()?.len() > whole.bytes)
         };
         File::open(path).and_then(read).map_err(|error| about("cannot read", path, error))
+    }
+}
+
+impl Drop for JsonLines {
+    fn drop(&mut self) {
+        // Whoever wants to know whether it can be written flushes it before.
+        let _ = self.flush();
     }
 }
 
@@ -328,6 +365,7 @@ mod tests {
             assert_eq!(to.lines(), lines, "{text:?}");
             to.append(&9).unwrap();
             assert_eq!(to.lines(), lines + 1);
+            drop(to);
             let whole = text.rfind('\n').map_or("", |end| &text[..=end]);
             assert_eq!(fs::read_to_string(file.path()).unwrap(), format!("{whole}9\n"));
         }
@@ -343,6 +381,7 @@ mod tests {
             let mut to = JsonLines::continue_from(&new, &old, asked).unwrap();
             assert_eq!(to.lines(), got);
             to.append("x").unwrap();
+            drop(to);
             assert_eq!(fs::read_to_string(&new).unwrap(), format!("{text}\"x\"\n"));
         }
         let none = JsonLines::continue_from(&folder.path().join("n"), &folder.path().join("missing"), 5).unwrap();

@@ -66,6 +66,8 @@ impl Run {
         let by = Identity { instance: by.parse().unwrap(), ..samples::identity().as_ref().clone() };
         let record = Record { by: Arc::new(by), decision, verdict, changes };
         self.observe(&RunEvent::Decided { progress: samples::at(step), hook, record: &record });
+        // Writes what still waits.
+        self.telemetry.mark();
     }
 
     fn evaluate(&mut self, step: u64, loss: f64) {

@@ -2,11 +2,17 @@
 //!
 //! It does not choose the lines' fields: [`lines`] does. Main type: [`FileSink`].
 
-use std::{io, path::Path};
+use std::{
+    io,
+    path::Path,
+    time::{Duration, Instant},
+};
+
+use host_trainer::RunEvent;
 
 use super::{
     lines,
-    news::{News, Sink},
+    news::{News, Sink, What},
 };
 use crate::run_folder::{JsonLines, RunFolder};
 
@@ -47,18 +53,25 @@ impl Kind {
     }
 }
 
+/// How long decisions and reports may wait to be written. Callbacks can make some at each step, and to write each of them
+/// by itself would take more of a short step than to call the callback.
+const WAIT: Duration = Duration::from_millis(100);
+
 /// A file that takes the lines of its kind.
 ///
-/// Each file is a sink of its own: one that cannot be written does not take the others along.
+/// Each file is a sink of its own: one that cannot be written does not take the others along. Decisions and reports are
+/// written with the next event of another kind, or with the end of a step where they have waited for a while.
 pub(super) struct FileSink {
     kind: Kind,
     lines: JsonLines,
+    /// Since when lines wait that may.
+    since: Option<Instant>,
 }
 
 impl FileSink {
     /// The files of a new run.
     pub(super) fn create(folder: &RunFolder) -> io::Result<Vec<Self>> {
-        let create = |kind: Kind| Ok(Self { kind, lines: JsonLines::open(&folder.file(kind.file()))? });
+        let create = |kind: Kind| Ok(Self::over(kind, JsonLines::open(&folder.file(kind.file()))?));
         Kind::ALL.into_iter().map(create).collect()
     }
 
@@ -67,7 +80,7 @@ impl FileSink {
         let resume = |kind: Kind| {
             let name = kind.file();
             let lines = JsonLines::continue_from(&folder.file(name), &parent.join(name), kind.marked(mark))?;
-            Ok(Self { kind, lines })
+            Ok(Self::over(kind, lines))
         };
         Kind::ALL.into_iter().map(resume).collect()
     }
@@ -77,9 +90,21 @@ impl FileSink {
         self.kind.marked(mark).saturating_sub(self.lines.lines())
     }
 
-    #[cfg(test)]
     pub(super) fn over(kind: Kind, lines: JsonLines) -> Self {
-        Self { kind, lines }
+        Self { kind, lines, since: None }
+    }
+
+    /// Whether lines that wait go on waiting after some news.
+    fn can_wait(&mut self, news: &News<'_>) -> bool {
+        let steady = news.clock.steady;
+        match news.what {
+            What::Run(RunEvent::Decided { .. } | RunEvent::Reported { .. }) => {
+                self.since.get_or_insert_with(steady);
+                true
+            }
+            What::Run(RunEvent::Stepped { .. }) => self.since.is_some_and(|since| steady() - since < WAIT),
+            What::Run(_) | What::Story(_) => false,
+        }
     }
 }
 
@@ -96,7 +121,12 @@ impl Sink for FileSink {
             Kind::Reports => lines::reports(news).map(|line| to.append(&line)),
             Kind::Timeline => lines::timeline(news).map(|line| to.append(&line)),
         };
-        done.unwrap_or(Ok(()))
+        done.unwrap_or(Ok(()))?;
+        if !self.lines.has_waiting() || self.can_wait(news) {
+            return Ok(());
+        }
+        self.since = None;
+        self.lines.flush()
     }
 
     fn sync(&mut self) -> io::Result<()> {

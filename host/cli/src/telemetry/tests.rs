@@ -3,8 +3,11 @@
 
 use std::{
     fs,
-    sync::atomic::{AtomicUsize, Ordering},
-    time::{Instant, SystemTime},
+    sync::{
+        OnceLock,
+        atomic::{AtomicU64, AtomicUsize, Ordering},
+    },
+    time::{Duration, Instant, SystemTime},
 };
 
 use host_callback::{Decision, Hook, Value as Measured, Verdict};
@@ -224,8 +227,44 @@ fn b18_a_file_that_cannot_be_written_does_not_take_the_others_along() {
     let complaints = complaints.lock().unwrap();
     assert_eq!(complaints.len(), 1);
     assert!(complaints[0].starts_with("warning: metrics.jsonl: "), "{complaints:?}");
-    assert_eq!(text(folder.path(), Kind::Timeline).lines().count(), 14);
     assert_eq!(telemetry.mark()["metrics"], 0);
+    assert_eq!(text(folder.path(), Kind::Timeline).lines().count(), 14);
+}
+
+#[test]
+fn decisions_wait_for_another_event_or_for_the_end_of_a_step_after_a_while() {
+    static MILLISECONDS: AtomicU64 = AtomicU64::new(0);
+    fn steady() -> Instant {
+        static BEGAN: OnceLock<Instant> = OnceLock::new();
+        *BEGAN.get_or_init(Instant::now) + Duration::from_millis(MILLISECONDS.load(Ordering::Relaxed))
+    }
+    let runs = tempfile::tempdir().unwrap();
+    let folder = folder(&runs);
+    let (mut telemetry, _) = over(files(&folder));
+    telemetry.lock().clock.steady = steady;
+    let progress = samples::at(1);
+    let record = samples::record(Decision::Evaluate, Verdict::Applied);
+    let decided = RunEvent::Decided { progress, hook: Hook::StepEnd, record: &record };
+    let stepped = RunEvent::Stepped { progress, loss: None, seconds: 0.1 };
+    let logged = RunEvent::Logged { progress, values: &[], performance: &[] };
+    let written = || text(folder.path(), Kind::Timeline).lines().count();
+    for (at, event, expected) in [
+        (0, &decided, 0),
+        (0, &decided, 0),
+        (99, &stepped, 0),
+        (100, &stepped, 2),
+        (300, &stepped, 2),
+        (300, &decided, 2),
+        (399, &stepped, 2),
+        (399, &logged, 3),
+        (1000, &decided, 3),
+    ] {
+        MILLISECONDS.store(at, Ordering::Relaxed);
+        telemetry.observe(event);
+        assert_eq!(written(), expected, "after {at} ms");
+    }
+    drop(telemetry);
+    assert_eq!(written(), 4, "nothing is lost at the end");
 }
 
 #[test]
