@@ -87,10 +87,6 @@ impl Link {
         self.callback.identity()
     }
 
-    pub(super) fn listens(&self, hook: Hook) -> bool {
-        !self.plan[hook.index()].is_empty()
-    }
-
     pub(super) fn is_due(&self, hook: Hook, occurrence: u64) -> bool {
         !self.disabled && self.plan[hook.index()].iter().any(|planned| planned.subscription.is_due(occurrence))
     }

@@ -100,7 +100,6 @@ impl Chain {
     /// Takes a callback out of the chain; what it did stays in the summaries.
     pub fn retire(&mut self, name: &InstanceName) -> Option<Box<dyn Callback>> {
         let link = self.links.remove(self.position(name)?);
-        self.note_hooks();
         self.retired.push(Summary { state: Standing::Retired, ..link.summary() });
         Some(link.callback)
     }
@@ -168,6 +167,5 @@ impl Chain {
         let place = link.place();
         let at = self.links.partition_point(|other| other.place() < place);
         self.links.insert(at, link);
-        self.note_hooks();
     }
 }

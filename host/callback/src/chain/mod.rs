@@ -54,8 +54,6 @@ impl std::error::Error for UnknownMeasurement {}
 pub struct Chain {
     catalog: Catalog,
     links: Vec<Link>,
-    /// Hooks to which somebody listens: most have nobody, and are passed at each step.
-    heard: [bool; Hook::ALL.len()],
     /// Values that callbacks reported and that the chain knows of them, by key.
     own: Vec<Option<f64>>,
     /// Keys below this one are the loop's own measurements: no report may take their place.
@@ -86,24 +84,16 @@ impl Chain {
         if !unknown.is_empty() {
             return Err(unknown);
         }
-        let mut chain = Self {
+        Ok(Self {
             catalog,
             links,
-            heard: Default::default(),
             own: Vec::new(),
             offered,
             reported: BTreeMap::new(),
             reported_names: BTreeMap::new(),
             retired: Vec::new(),
             due: Vec::new(),
-        };
-        chain.note_hooks();
-        Ok(chain)
-    }
-
-    /// Finds out to which hooks somebody listens.
-    fn note_hooks(&mut self) {
-        self.heard = Hook::ALL.map(|hook| self.links.iter().any(|link| link.listens(hook)));
+        })
     }
 
     /// Who is in the chain, in the order of calls, with what each may do.
@@ -197,7 +187,7 @@ impl Chain {
 
     /// Whether somebody is called at an occurrence of a hook.
     fn anyone_due(&self, moment: &Moment) -> bool {
-        self.heard[moment.hook.index()] && self.links.iter().any(|link| link.is_due(moment.hook, moment.occurrence))
+        self.links.iter().any(|link| link.is_due(moment.hook, moment.occurrence))
     }
 
     fn remember(&mut self, key: Key, value: f64) {
@@ -232,9 +222,6 @@ impl Chain {
     /// Lists everything that is read at an occurrence of a hook, each key once.
     fn collect_all(&mut self, hook: Hook, occurrence: u64) {
         self.due.clear();
-        if !self.heard[hook.index()] {
-            return;
-        }
         let size = self.catalog.len();
         for link in &mut self.links {
             if link.is_due(hook, occurrence) {
