@@ -133,9 +133,8 @@ pub(crate) struct JsonLines {
     lines: u64,
     /// Bytes in the file.
     bytes: u64,
-    /// Lines that wait, and how many they are.
+    /// Lines that wait.
     buffer: Vec<u8>,
-    waiting: u64,
 }
 
 impl JsonLines {
@@ -149,7 +148,7 @@ impl JsonLines {
             let file = OpenOptions::new().create(true).read(true).append(true).open(path)?;
             let whole = whole_lines(&file, u64::MAX, |_| Ok(()))?;
             file.set_len(whole.bytes)?;
-            Ok(Self { file, lines: whole.lines, bytes: whole.bytes, buffer: Vec::new(), waiting: 0 })
+            Ok(Self { file, lines: whole.lines, bytes: whole.bytes, buffer: Vec::new() })
         };
         open().map_err(|error| about("cannot open", path, error))
     }
@@ -189,13 +188,12 @@ impl JsonLines {
         }
         self.buffer.push(b'\n');
         self.lines += 1;
-        self.waiting += 1;
         Ok(())
     }
 
     /// Whether lines wait.
     pub(crate) fn has_waiting(&self) -> bool {
-        self.waiting > 0
+        !self.buffer.is_empty()
     }
 
     /// Writes the lines that wait.
@@ -204,15 +202,14 @@ impl JsonLines {
     ///
     /// When they cannot be written. They are lost, and what got through of them is taken back as far as that is possible.
     pub(crate) fn flush(&mut self) -> io::Result<()> {
-        let waiting = std::mem::take(&mut self.waiting);
-        if waiting == 0 {
+        if !self.has_waiting() {
             return Ok(());
         }
         let written = self.file.write_all(&self.buffer);
         if written.is_ok() {
             self.bytes += self.buffer.len() as u64;
         } else {
-            self.lines -= waiting;
+            self.lines -= self.buffer.iter().filter(|byte| **byte == b'\n').count() as u64;
             // The first error is the one to tell; where this fails too, the next opening drops the torn line.
             let _ = self.file.set_len(self.bytes);
         }
@@ -238,7 +235,7 @@ impl JsonLines {
     /// Lines to a file that cannot be opened in another way.
     #[cfg(test)]
     pub(crate) fn over(file: File) -> Self {
-        Self { file, lines: 0, bytes: 0, buffer: Vec::new(), waiting: 0 }
+        Self { file, lines: 0, bytes: 0, buffer: Vec::new() }
     }
 
     /// Reads all whole lines, in order, and says whether a torn one follows them.
