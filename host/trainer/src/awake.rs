@@ -6,7 +6,6 @@
 //! [`Awake`].
 
 use std::{
-    any::TypeId,
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicUsize, Ordering},
@@ -15,8 +14,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use burn::{backend::Flex, tensor::backend::AutodiffBackend};
+use burn::tensor::backend::AutodiffBackend;
 use rayon::Yield;
+
+use crate::fused::is_on_host;
 
 /// How long a thread waits for work before it goes to sleep after all. Callbacks take up to 50 µs between two steps; a
 /// checkpoint takes milliseconds, in which others may have the core.
@@ -48,8 +49,8 @@ struct Watch {
 impl Awake {
     /// For what computes with a backend.
     pub(crate) fn of<B: AutodiffBackend>() -> Self {
-        let is_on_cpu = TypeId::of::<B::InnerBackend>() == TypeId::of::<Flex>();
-        Self::with(if is_on_cpu { thread::available_parallelism().map_or(1, usize::from) } else { 0 })
+        let cores = || thread::available_parallelism().map_or(1, usize::from);
+        Self::with(if is_on_host::<B::InnerBackend>() { cores() } else { 0 })
     }
 
     fn with(cores: usize) -> Self {
@@ -121,7 +122,7 @@ impl Watch {
 
 #[cfg(test)]
 mod tests {
-    use burn::backend::{Autodiff, Cuda};
+    use burn::backend::{Autodiff, Cuda, Flex};
     use rayon::ThreadPoolBuilder;
 
     use super::*;

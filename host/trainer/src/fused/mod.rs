@@ -49,7 +49,7 @@ pub(crate) use in_place::Moved;
 pub use layer_norm::layer_norm;
 pub use linear::{linear, linear_with};
 pub use max_pool::max_pool;
-pub(crate) use operation::{primitive, tensor};
+pub(crate) use operation::{is_on_host, primitive, tensor};
 pub use relu::relu;
 pub use rms_norm::rms_norm;
 pub(crate) use scale::scale;

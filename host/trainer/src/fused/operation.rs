@@ -61,7 +61,7 @@ pub(super) fn is<A: 'static, B: 'static>() -> bool {
 }
 
 /// Whether a backend's tensors are in the host's memory, where fused operations work.
-pub(super) fn is_on_host<B: Backend>() -> bool {
+pub(crate) fn is_on_host<B: Backend>() -> bool {
     is::<B, Trained>() || is::<B, Flex>()
 }
 
