@@ -133,16 +133,6 @@ pub(crate) enum Tensors<'a> {
     Updates(&'a GradientsParams),
 }
 
-impl Tensors<'_> {
-    fn of<B: AutodiffBackend, const D: usize>(self, param: &Param<Tensor<B, D>>) -> Option<Tensor<B::InnerBackend, D>> {
-        match self {
-            Self::Gradients(gradients) => gradients.get(param.id),
-            Self::Parameters => Some(param.val().inner()),
-            Self::Updates(before) => Some(param.val().inner() - before.get(param.id)?),
-        }
-    }
-}
-
 /// What is known of one parameter's tensor.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Known {
@@ -305,13 +295,18 @@ impl<'a, B: AutodiffBackend> Pass<'a, B> {
     }
 
     fn walk<M: AutodiffModule<B>>(&mut self, model: &M) {
-        let Tensors::Gradients(gradients) = self.tensors else { return model.visit(self) };
-        // They are looked at in each step, and need no walk through the model.
-        for at in std::mem::take(&mut self.asked) {
-            // The handle inside has the gradient's own rank, whatever is said here.
-            if let Some(gradient) = gradients.get::<B::InnerBackend, 1>(self.parameters.at(at).id) {
-                self.take(at, primitive(gradient));
+        match self.tensors {
+            // They are looked at in each step, and need no walk through the model.
+            Tensors::Gradients(gradients) => {
+                for at in std::mem::take(&mut self.asked) {
+                    // The handle inside has the gradient's own rank, whatever is said here.
+                    if let Some(gradient) = gradients.get::<B::InnerBackend, 1>(self.parameters.at(at).id) {
+                        self.take(at, primitive(gradient));
+                    }
+                }
             }
+            Tensors::Parameters => model.visit(&mut Walk { pass: self, before: None }),
+            Tensors::Updates(before) => model.visit(&mut Walk { pass: self, before: Some(before) }),
         }
     }
 
@@ -339,9 +334,6 @@ impl<'a, B: AutodiffBackend> Pass<'a, B> {
             (*at, Known { square: sums.square, nonfinite: sums.nonfinite, max })
         };
         let mut all: Vec<(usize, Known)> = self.here.iter().zip(sums).map(known).collect();
-        if self.elsewhere.is_empty() {
-            return all;
-        }
         let each = if self.with_max { 2 } else { 1 };
         let numbers = self.read_back();
         for (&at, numbers) in self.elsewhere.iter().zip(numbers.chunks(each)) {
@@ -372,14 +364,25 @@ impl<'a, B: AutodiffBackend> Pass<'a, B> {
     }
 }
 
-impl<B: AutodiffBackend> ModuleVisitor<B> for Pass<'_, B> {
+/// A pass on its way through the model, whose parameters are taken as they are or against those from before the update.
+struct Walk<'p, 'a, B: AutodiffBackend> {
+    pass: &'p mut Pass<'a, B>,
+    before: Option<&'a GradientsParams>,
+}
+
+impl<B: AutodiffBackend> ModuleVisitor<B> for Walk<'_, '_, B> {
     fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<B, D>>) {
-        let Some(at) = self.parameters.position(param.id).filter(|at| self.asked.binary_search(at).is_ok()) else {
-            return;
+        let asked = |at: &usize| self.pass.asked.binary_search(at).is_ok();
+        let Some(at) = self.pass.parameters.position(param.id).filter(asked) else { return };
+        let now = param.val().inner();
+        let found = match self.before {
+            None => now,
+            Some(before) => match before.get(param.id) {
+                Some(before) => now - before,
+                None => return,
+            },
         };
-        if let Some(found) = self.tensors.of(param) {
-            self.take(at, primitive(found));
-        }
+        self.pass.take(at, primitive(found));
     }
 }
 
